@@ -1,0 +1,49 @@
+"""The importer interface: a format is a name, a sniff by structure, and a reader.
+
+A reader yields whole sessions one after the other and never holds more than one of them, so that a
+large export is read in bounded memory. What it passes over it counts by reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from localmem.types import NewSession
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import found and did; the shape of ``import --json``."""
+
+    sources: set[str] = field(default_factory=set)
+    """Names of the conversations that the files hold."""
+    sessions: int = 0
+    messages: int = 0
+    """What the files hold, taken in before or not."""
+    new_messages: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Reason -> how many items were passed over for it."""
+    failures: list[str] = field(default_factory=list)
+    """One line for each file or record that could not be read."""
+
+
+class Importer(Protocol):
+    """One file format."""
+
+    name: str
+    """As given to ``--format``."""
+
+    def matches(self, path: Path) -> bool:
+        """Whether the file's structure (never its name) is this format's. Reads only its beginning."""
+        ...
+
+    def read(self, path: Path, skipped: Counter[str]) -> Iterator[NewSession]:
+        """Yield the sessions of ``path`` in file order; count what is passed over in ``skipped``.
+
+        Raises :class:`localmem.errors.ImportFailed` naming the place (line, record) and what was wrong.
+        """
+        ...

@@ -1,0 +1,144 @@
+"""What the rest of the program may ask of a model.
+
+Two protocols: :class:`ChatModel` writes text, :class:`Embedder` makes vectors. The real ones run
+llama.cpp in a child process and fastembed; :mod:`localmem.models.scripted` and
+:mod:`localmem.models.hashing` have twins that need no weights.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+class StopReason(StrEnum):
+    """Why a model stopped writing."""
+
+    END = "end"
+    """It said that it was done."""
+    LENGTH = "length"
+    """``max_tokens`` were written."""
+    CANCELLED = "cancelled"
+    """The caller's cancel event was set."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of generated text; whole characters only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of a generation: its cost."""
+
+    reason: StopReason
+    tokens_read: int
+    """Prompt tokens that were evaluated."""
+    tokens_reused: int
+    """Prompt tokens that were already in the model's state."""
+    tokens_written: int
+    seconds_read: float
+    """Until the first token was sampled."""
+    seconds_written: float
+    """From the first token to the end."""
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """A model that continues a conversation, at temperature 0."""
+
+    @property
+    def name(self) -> str:
+        """Catalogue name."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """``sha256:...`` of the weights, for provenance."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Window in tokens, prompt and answer together."""
+        ...
+
+    def count(self, messages: Sequence[ChatMessage]) -> int:
+        """Tokens of ``messages`` rendered with the model's chat template."""
+        ...
+
+    def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_tokens: int,
+        cancel: threading.Event | None = None,
+        deadline: float | None = None,
+    ) -> Iterator[TextDelta | Finished]:
+        """Yield text as it is written, then one :class:`Finished`.
+
+        ``cancel`` set from any thread ends the generation within a second, with
+        ``StopReason.CANCELLED``. ``deadline`` is in seconds from now.
+
+        Raises :class:`PromptTooLong` before any work when prompt and ``max_tokens`` exceed the
+        window, :class:`ModelTimeout` when the deadline passed, :class:`ModelCrashed` when the
+        host process died (the next call starts a new one).
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the model. Closing twice is allowed."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A model that maps text to L2-normalised vectors."""
+
+    @property
+    def name(self) -> str:
+        """Catalogue name."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """``sha256:...`` of the weights; vectors of two fingerprints are never mixed."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def split(self, text: str) -> list[str]:
+        """Cut ``text`` into parts that each fit the model's window; at least one part."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of ``texts``, shape (len(texts), dimension), rows of length 1."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """Vector of a query, shape (dimension,), length 1."""
+        ...
+
+    def close(self) -> None:
+        """Free the model. Closing twice is allowed."""
+        ...
