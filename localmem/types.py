@@ -6,7 +6,7 @@ A *conversation* is what one source holds (a LoCoMo conversation, a chat export)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -38,7 +38,7 @@ class NewMessage:
     sent_at: datetime | None = None
     """When it was sent. A naive time is a wall-clock time in an unknown zone. None: not known."""
     external_id: str | None = None
-    """The source's own id, unique inside its session (``D1:3``). None: the position is used."""
+    """The source's own id, unique inside its session (``D1:3``). None: it gets ``#position``."""
     parent: str | None = None
     """External id of the message this one answers, where the source has branches."""
     origin: Origin = Origin.SAID
@@ -105,5 +105,79 @@ class Hit:
     message: Message
     score: float
     """Fused score; comparable inside one result list only."""
+    similarity: float
+    """Cosine with the query; 0 where the message has no vector yet."""
     views: tuple[str, ...]
-    """What found it: ``lexical``, ``dense``, ``window``, ``session``, ``speaker``."""
+    """What found it: ``lexical``, ``dense``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A message that an answer may rest on."""
+
+    message: Message
+    layer: str
+    """The layer it was read at; ``raw`` is the message itself."""
+    similarity: float
+    """Cosine with the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Something the question asks for, and the messages that met it."""
+
+    text: str
+    met_by: tuple[int, ...]
+    """Message ids; empty: not found."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What an answer cost."""
+
+    sessions_opened: int = 0
+    sessions: int = 0
+    """In the whole memory."""
+    records: int = 0
+    """Messages taken as evidence."""
+    messages: int = 0
+    """In the whole memory."""
+    layers: tuple[str, ...] = ()
+    retrieval_calls: int = 0
+    model_calls: int = 0
+    tokens_read: int = 0
+    """Prompt tokens that the model evaluated."""
+    tokens_reused: int = 0
+    """Prompt tokens whose state was still there."""
+    tokens_written: int = 0
+    full_history_tokens: int = 0
+    """Estimate: what reading the whole memory would have cost (a token is about four characters)."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By stage: ``search``, ``notes``, ``answer``."""
+    fallbacks: list[str] = field(default_factory=list)
+    """Where a rule answered in a model's place, with the reason."""
+
+    @property
+    def history_share(self) -> float:
+        """Share of the memory's messages that were read, 0 to 1."""
+        return self.records / self.messages if self.messages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of a question."""
+
+    text: str
+    abstained: bool
+    """True when memory holds nothing that answers."""
+    citations: tuple[int, ...]
+    """Ids of the messages that the text rests on; each is in ``evidence``."""
+    evidence: tuple[Evidence, ...]
+    notes: tuple[str, ...]
+    """The organised notes, in order of time."""
+    requirements: tuple[Requirement, ...]
+    policy: str
+    stop_reason: str
+    trace: int
+    """Id of the saved trace."""
+    ledger: Ledger

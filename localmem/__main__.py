@@ -1,0 +1,7 @@
+"""``python -m localmem``."""
+
+import sys
+
+from localmem.cli import main
+
+sys.exit(main())

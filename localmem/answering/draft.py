@@ -1,0 +1,143 @@
+"""The answer that rules can give: dates subtracted and items counted in code, else the best sentences.
+
+A small model phrases this; it never computes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localmem.answering.dates import day_text
+from localmem.answering.question import Kind, Question
+from localmem.answering.sentences import Sentence
+from localmem.index.tokens import terms
+from localmem.types import Role
+
+ASSISTANT_DISCOUNT = 0.8
+"""What the assistant said counts less than what a person said about themselves."""
+QUESTION_DISCOUNT = 0.5
+"""A sentence that asks seldom answers."""
+CLOSE = 0.85
+"""Share of the best sentence's relevance from which on a sentence speaks of the same thing."""
+COUNTED = 0.7
+"""Share of the question that a sentence must cover to be an item of a count."""
+SAME = 0.6
+"""Jaccard overlap of terms from which on two counted sentences tell of the same item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer by rule."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    """What it rests on."""
+    value: str = ""
+    """What code computed and any other wording must keep; empty when nothing was computed."""
+
+
+def rank(sentences: Sequence[Sentence]) -> list[tuple[float, Sentence]]:
+    """Sentences by how likely they answer, best first; equal ones in the order given."""
+    scored = []
+    for sentence in sentences:
+        score = sentence.relevance
+        if sentence.message.role is Role.ASSISTANT:
+            score *= ASSISTANT_DISCOUNT
+        if sentence.text.endswith(("?", "？")):
+            score *= QUESTION_DISCOUNT
+        scored.append((score, sentence))
+    return sorted(scored, key=lambda pair: -pair[0])
+
+
+def draft(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
+    """The rule's answer from the sentences found for each part of the question (one part but for an
+    interval). Every part must have at least one sentence.
+    """
+    if question.kind is Kind.INTERVAL:
+        return _interval(question, parts)
+    if question.kind is Kind.COUNT:
+        return _count(parts[0])
+    if question.kind is Kind.WHEN:
+        return _when(parts[0])
+    return _latest(parts[0])
+
+
+def _interval(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
+    events = [rank(sentences)[0][1] for sentences in parts]
+    days = [event.day for event in events]
+    first, last = days
+    if first is None or last is None:
+        return _quoted(events)
+    between = abs((last - first).days)
+    number, unit = _in_unit(between, question.unit)
+    value = f"{number} {unit}"
+    return Draft(
+        f"{value}: from {day_text(min(first, last))} to {day_text(max(first, last))}.", tuple(events), value
+    )
+
+
+def _in_unit(days: int, unit: str) -> tuple[str, str]:
+    length = {"days": 1, "weeks": 7, "months": 30.44, "years": 365.25}[unit]
+    number = round(days / length, 1)
+    text = f"{number:g}"
+    return text, unit.removesuffix("s") if number == 1 else unit
+
+
+def _count(sentences: Sequence[Sentence]) -> Draft:
+    items: list[tuple[set[str], Sentence]] = []
+    for _, sentence in rank(sentences):
+        if (
+            sentence.coverage < COUNTED
+            or sentence.text.endswith("?")
+            or sentence.message.role is Role.ASSISTANT
+        ):
+            continue
+        have = set(terms(sentence.text))
+        if all(len(have & other) < SAME * len(have | other) for other, _ in items):
+            items.append((have, sentence))
+    if not items:
+        return _latest(sentences)
+    counted = sorted((sentence for _, sentence in items), key=_time)
+    listing = "; ".join(f"({n}) {sentence.dated_text()}" for n, sentence in enumerate(counted, 1))
+    value = str(len(counted))
+    return Draft(f"{value}, as far as I was told: {listing}", tuple(counted), value)
+
+
+def _when(sentences: Sequence[Sentence]) -> Draft:
+    ranked = rank(sentences)
+    best = ranked[0][0]
+    dated = [sentence for score, sentence in ranked if score >= CLOSE * best and sentence.dates]
+    sentence = dated[0] if dated else ranked[0][1]
+    if sentence.dates:
+        value = str(sentence.dates[0])
+        return Draft(f"{value}. {_quote(sentence)}", (sentence,), value)
+    return _quoted([sentence])
+
+
+def _latest(sentences: Sequence[Sentence]) -> Draft:
+    """The newest of the sentences that speak of the same thing, earlier ones behind it: latest wins."""
+    ranked = rank(sentences)
+    best = ranked[0][0]
+    close = [sentence for score, sentence in ranked if score >= CLOSE * best]
+    return _quoted(sorted(close, key=_time, reverse=True)[:3])
+
+
+def _quoted(sentences: Sequence[Sentence]) -> Draft:
+    return Draft(" ".join(_quote(sentence) for sentence in sentences), tuple(sentences))
+
+
+def _quote(sentence: Sentence) -> str:
+    who = sentence.message.speaker or ("You" if sentence.message.role is Role.USER else "The assistant")
+    when = f" ({day_text(sentence.said)})" if sentence.said else ""
+    return f"{who}{when}: {_ended(sentence.dated_text())}"
+
+
+def _ended(text: str) -> str:
+    return text if re.search(r"[.!?…]$", text) else f"{text}."
+
+
+def _time(sentence: Sentence) -> tuple[float, int]:
+    message = sentence.message
+    return (message.sent_at.timestamp() if message.sent_at else 0.0, message.id)

@@ -1,0 +1,47 @@
+"""Organised notes (APDMem 3.3): the relevant facts with speaker and day, in order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localmem.answering.dates import day_text
+from localmem.answering.draft import rank
+from localmem.answering.sentences import Sentence
+from localmem.types import Role
+
+NOTES = 8
+"""Sentences at most: about 300 tokens, two seconds of reading for a small model."""
+RELEVANT = 0.5
+"""Share of the best sentence's relevance below which a sentence is no note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One fact out of memory."""
+
+    sentence: Sentence
+    newest: bool
+    """True for the last one told, which wins over what contradicts it."""
+
+    def __str__(self) -> str:
+        said = self.sentence.said
+        message = self.sentence.message
+        who = message.speaker or ("user" if message.role is Role.USER else "assistant")
+        when = day_text(said) if said else "undated"
+        mark = " (newest)" if self.newest else ""
+        return f"{when}, {who}{mark}: {self.sentence.dated_text()}"
+
+
+def make_notes(sentences: Sequence[Sentence], sure: Sequence[Sentence]) -> list[Note]:
+    """The best sentences with those the draft rests on (``sure``), in order of time."""
+    ranked = rank(sentences)
+    best = ranked[0][0] if ranked else 0.0
+    chosen = list(dict.fromkeys(sure))
+    for score, sentence in ranked:
+        if len(chosen) >= NOTES or score < RELEVANT * best:
+            break
+        if sentence not in chosen:
+            chosen.append(sentence)
+    chosen.sort(key=lambda s: (s.message.sent_at.timestamp() if s.message.sent_at else 0.0, s.message.id))
+    return [Note(sentence, newest=place == len(chosen) - 1 > 0) for place, sentence in enumerate(chosen)]

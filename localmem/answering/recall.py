@@ -1,0 +1,66 @@
+"""One question's dealings with memory: what was searched, found and spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from localmem.answering.question import read_question
+from localmem.answering.sentences import Sentence, sentences_of
+from localmem.index.lexical import LexicalIndex
+from localmem.models.protocols import Finished
+from localmem.retrieval.search import Filter, HybridSearch
+from localmem.store import SessionStore
+from localmem.types import Evidence, Ledger
+
+RECORDS = 10
+"""Messages taken as evidence for each part of a question."""
+COVERED = 0.5
+"""Share of a question's terms, weighted by idf, that one sentence must have to be relevant."""
+ALIKE = 0.55
+"""Cosine from which on a message is relevant whatever its words."""
+
+
+class Recall:
+    """Searches memory for one question and keeps its ledger."""
+
+    def __init__(
+        self, search: HybridSearch, lexical: LexicalIndex, sessions: SessionStore, only: Filter
+    ) -> None:
+        self._search = search
+        self._lexical = lexical
+        self._only = only
+        self.ledger = Ledger(layers=("raw",))
+        self.ledger.sessions, self.ledger.messages, characters = sessions.counts()
+        self.ledger.full_history_tokens = characters // 4
+
+    def find(self, text: str) -> tuple[list[Evidence], list[Sentence]]:
+        """Evidence for a text, best first, and its sentences."""
+        started = time.perf_counter()
+        hits = self._search.search(text, RECORDS, self._only)
+        evidence = [Evidence(hit.message, "raw", hit.similarity) for hit in hits]
+        sentences = sentences_of(evidence, self._lexical.weights(read_question(text).terms))
+        self.ledger.retrieval_calls += 1
+        self.spent("search", started)
+        return evidence, sentences
+
+    def read(self, evidence: Sequence[Evidence]) -> None:
+        """Enter the evidence that was taken."""
+        self.ledger.records = len(evidence)
+        self.ledger.sessions_opened = len({item.message.session_id for item in evidence})
+
+    def spent(self, stage: str, started: float) -> None:
+        """Add the time since ``started`` (perf_counter seconds) to a stage."""
+        self.ledger.seconds[stage] = self.ledger.seconds.get(stage, 0.0) + time.perf_counter() - started
+
+    def count_model(self, cost: Finished) -> None:
+        """Add a model call."""
+        self.ledger.model_calls += 1
+        self.ledger.tokens_read += cost.tokens_read
+        self.ledger.tokens_reused += cost.tokens_reused
+        self.ledger.tokens_written += cost.tokens_written
+
+
+def relevant(sentences: Sequence[Sentence]) -> bool:
+    """Whether any sentence speaks of what was asked."""
+    return any(s.coverage >= COVERED or s.similarity >= ALIKE for s in sentences)

@@ -1,0 +1,82 @@
+"""Sentences of the evidence, and how much of a question each one covers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from localmem.answering.dates import DateMention, dates_in
+from localmem.index.tokens import terms
+from localmem.types import Evidence, Message
+
+_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a message."""
+
+    message: Message
+    text: str
+    coverage: float
+    """Share of the question's terms, weighted by idf, that the sentence or its speaker has, 0 to 1."""
+    similarity: float
+    """Cosine of its message with the question."""
+    dates: tuple[DateMention, ...]
+
+    @property
+    def relevance(self) -> float:
+        """Coverage and similarity with equal weight, 0 to 1."""
+        return (self.coverage + max(self.similarity, 0.0)) / 2
+
+    @property
+    def said(self) -> date | None:
+        """The day it was said."""
+        return self.message.sent_at.date() if self.message.sent_at else None
+
+    @property
+    def day(self) -> date | None:
+        """The first day it speaks of: the date it names, else the day it was said."""
+        return self.dates[0].first if self.dates else self.said
+
+    def dated_text(self) -> str:
+        """The text with each relative date followed by what it means: ``yesterday (7 May 2023)``."""
+        pieces, start = [], 0
+        for mention in self.dates:
+            end = mention.span[1]
+            pieces += [self.text[start:end], f" ({mention})"]
+            start = end
+        return "".join([*pieces, self.text[start:]])
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of ``text`` without surrounding white space; empty ones left out."""
+    return [piece.strip() for piece in _END.split(text) if piece.strip()]
+
+
+def sentences_of(evidence: Sequence[Evidence], weights: Mapping[str, float]) -> list[Sentence]:
+    """Every sentence of the evidence, in order of evidence.
+
+    ``weights`` are the idf of the question's terms (:meth:`LexicalIndex.weights`).
+    """
+    total = sum(weights.values())
+    result = []
+    for item in evidence:
+        message = item.message
+        speaker = set(terms(message.speaker))
+        for text in split_sentences(f"{message.text}\n{message.attachments}"):
+            have = speaker.union(terms(text))
+            covered = sum(weight for term, weight in weights.items() if term in have)
+            said = message.sent_at.date() if message.sent_at else None
+            result.append(
+                Sentence(
+                    message=message,
+                    text=text,
+                    coverage=covered / total if total else 0.0,
+                    similarity=item.similarity,
+                    dates=tuple(dates_in(text, said)) if said else (),
+                )
+            )
+    return result

@@ -1,0 +1,50 @@
+"""Does a text say only what its notes say, and which of them does it rest on?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from localmem.answering.draft import Draft
+from localmem.answering.notes import Note
+from localmem.index.tokens import terms
+
+SUPPORTED = 0.6
+"""Share of an answer's terms that its notes and question must have."""
+CITED = 0.34
+"""Share of an answer's terms that a note must have to be cited for it."""
+
+_NUMBER = re.compile(r"\d+")
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b")
+
+
+def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft) -> str | None:
+    """Why ``answer`` may not stand, or None when the notes carry it.
+
+    A number or a name that stands neither in the notes nor in question or draft was invented; so is
+    an answer most of whose words come from nowhere. What code computed must be in it.
+    """
+    material = "\n".join([*(str(note) for note in notes), question, draft.text])
+    for pattern, what in ((_NUMBER, "number"), (_NAME, "name")):
+        for found in pattern.findall(answer):
+            if not re.search(rf"\b{re.escape(found)}\b", material, re.IGNORECASE):
+                return f"it names the {what} {found}, which memory does not"
+    words = set(terms(answer))
+    if not words:
+        return "it says nothing"
+    if any(not re.search(rf"\b{n}\b", answer) for n in _NUMBER.findall(draft.value)):
+        return f"it leaves out {draft.value}, which was computed"
+    if len(words & set(terms(material))) < SUPPORTED * len(words):
+        return "most of its words are not from memory"
+    return None
+
+
+def cited(answer: str, notes: Sequence[Note]) -> list[int]:
+    """Ids of the messages whose notes share the most words with ``answer``, best first."""
+    words = set(terms(answer))
+    shares = []
+    for note in notes:
+        have = set(terms(str(note)))
+        shares.append((len(words & have) / len(words) if words else 0.0, note.sentence.message.id))
+    shares.sort(key=lambda pair: -pair[0])
+    return list(dict.fromkeys(message_id for share, message_id in shares if share >= CITED))

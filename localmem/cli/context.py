@@ -1,0 +1,81 @@
+"""What every command shares: which file, which models, and how to talk while working."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from localmem.memory import Memory
+from localmem.models.library import Library
+from localmem.paths import default_database, default_home
+from localmem.text import printable
+
+
+class Context:
+    """Opens the memory file and the models once, when a command first needs them."""
+
+    def __init__(self, db: Path | None, home: Path | None, quiet: bool) -> None:
+        self.database = db or default_database()
+        self.library = Library(home or default_home())
+        self.quiet = quiet
+        self._memory: Memory | None = None
+
+    def memory(self, path: Path | None = None) -> Memory:
+        """The memory file (``path``: another one than ``--db``). Raises ModelMissing without an embedder."""
+        if self._memory is None:
+            self._memory = Memory(path or self.database, self.library.embedder())
+        return self._memory
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if self._memory is not None:
+            self._memory.close()
+        self.library.close()
+
+    def say(self, text: str) -> None:
+        """A remark for the person at the terminal."""
+        if not self.quiet:
+            click.echo(printable(text), err=True)
+
+    def progress(self) -> Progress:
+        """A progress bar on stderr; invisible when quiet or not on a terminal."""
+        console = Console(stderr=True)
+        return Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=self.quiet or not console.is_terminal,
+        )
+
+    def embed(self, memory: Memory) -> None:
+        """Wait for the vectors of what was stored, with a progress bar."""
+        total = memory.pending()
+        with self.progress() as bar:
+            task = bar.add_task("embedding", total=total)
+            memory.wait_embedded(lambda pending: bar.update(task, completed=max(total - pending, 0)))
+
+    def run_chat(self, session_id: int | None, last: bool) -> None:
+        """Open the chat.
+
+        It lies a layer above and is found by its name, so that nothing here imports a terminal library.
+        """
+        run: Callable[..., None] = importlib.import_module("localmem.tui").run
+        run(self.memory(), self.library, session_id=session_id, last=last)
+
+
+pass_context = click.make_pass_decorator(Context)
+
+
+def print_json(value: object) -> None:
+    """One JSON value on stdout; ASCII, so that any text survives any terminal."""
+    json.dump(value, sys.stdout, indent=2, default=str)
+    sys.stdout.write("\n")

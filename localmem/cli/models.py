@@ -1,0 +1,4 @@
+"""Commands about models: list, pull, use, verify; and the doctor."""
+
+from __future__ import annotations
+

@@ -1,0 +1,181 @@
+"""Commands that ask memory: search, ask, demo."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from localmem.cli.context import Context, pass_context, print_json
+from localmem.errors import BadInput
+from localmem.events import Answered
+from localmem.importers.run import import_files
+from localmem.memory import Memory
+from localmem.models.protocols import ChatModel
+from localmem.text import printable
+from localmem.types import Answer, Hit, Message
+
+_DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
+
+
+@click.command("search")
+@click.argument("query")
+@click.option("-k", "count", type=click.IntRange(min=1), default=10, show_default=True, help="How many.")
+@click.option(
+    "--scope",
+    type=click.Choice(["messages", "sessions"]),
+    default="messages",
+    show_default=True,
+    help="Messages, or the best message of each session.",
+)
+@click.option("--after", type=_DATE, help="Only what was sent then or later.")
+@click.option("--before", type=_DATE, help="Only what was sent earlier.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@pass_context
+def search_command(
+    context: Context,
+    query: str,
+    count: int,
+    scope: str,
+    after: datetime | None,
+    before: datetime | None,
+    as_json: bool,
+) -> None:
+    """Find messages by words and by meaning, best first."""
+    if not query.strip():
+        raise BadInput("The query is empty.")
+    memory = context.memory()
+    _finish_embedding(context, memory)
+    hits = memory.search(query, count, after=after, before=before, by_session=scope == "sessions")
+    if as_json:
+        print_json([_hit_json(hit) for hit in hits])
+        return
+    for hit in hits:
+        click.echo(printable(f"{hit.score:.4f}  {_source_line(hit.message)}"))
+        click.echo(printable(f"        {' '.join(hit.message.text.split())}"))
+    if not hits:
+        context.say("Nothing found.")
+
+
+@click.command("ask")
+@click.argument("question")
+@click.option("--no-llm", is_flag=True, help="Answer by rule with the best sentences; use no language model.")
+@click.option("--json", "as_json", is_flag=True, help="Print answer, evidence, notes and cost as JSON.")
+@pass_context
+def ask_command(context: Context, question: str, no_llm: bool, as_json: bool) -> None:
+    """Answer a question from memory and cite the messages."""
+    if not question.strip():
+        raise BadInput("The question is empty.")
+    model = None if no_llm else context.library.chat_model("answerer")
+    memory = context.memory()
+    _finish_embedding(context, memory)
+    found = _ask(memory, question, model)
+    if as_json:
+        print_json(answer_json(found))
+    else:
+        if no_llm and not found.abstained:
+            context.say("By rule, from the best matching messages; no language model was used.")
+        click.echo(_answer_text(found))
+
+
+@click.command("demo")
+@click.option("--no-llm", is_flag=True, help="Answer by rule; use no language model.")
+@pass_context
+def demo_command(context: Context, no_llm: bool) -> None:
+    """Take in a sample history and ask it four questions, in a file that is thrown away."""
+    model = None if no_llm else context.library.chat_model("answerer")
+    folder = resources.files("localmem.demo")
+    questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
+    with (
+        tempfile.TemporaryDirectory(prefix="localmem-") as scratch,
+        resources.as_file(folder / "history.jsonl") as history,
+        Memory(Path(scratch) / "demo.db", context.library.embedder()) as memory,
+    ):
+        import_files([history], "jsonl", memory.add)
+        context.embed(memory)
+        sessions, messages = memory.counts()
+        click.echo(f"A sample history: {sessions} chats, {messages} messages over three months.\n")
+        for item in questions:
+            click.echo(f"> {item['question']}")
+            click.echo(_answer_text(_ask(memory, item["question"], model)) + "\n")
+
+
+def _ask(memory: Memory, question: str, model: ChatModel | None) -> Answer:
+    *_, last = memory.answer(question, model=model)
+    if not isinstance(last, Answered):
+        raise AssertionError(f"answer() ended with {last}")  # its contract, checked by the tests
+    return last.answer
+
+
+def _finish_embedding(context: Context, memory: Memory) -> None:
+    """An import that was interrupted left messages that can be found by their words only."""
+    if memory.pending():
+        context.embed(memory)
+
+
+def _answer_text(found: Answer) -> str:
+    """The answer as the terminal shows it: text, citations, cost."""
+    by_id = {item.message.id: item.message for item in found.evidence}
+    ledger = found.ledger
+    lines = [found.text]
+    lines += [f"  [{n}] {_source_line(by_id[i])}" for n, i in enumerate(found.citations, 1)]
+    cost = (
+        f"  read {ledger.records} of {ledger.messages} messages in {ledger.sessions_opened} of "
+        f"{ledger.sessions} sessions; model: {ledger.tokens_read} tokens read, {ledger.tokens_written} written "
+        f"(everything would be about {ledger.full_history_tokens}); {sum(ledger.seconds.values()):.1f} s"
+    )
+    lines.append(cost)
+    lines += [f"  by rule instead of {fallback}" for fallback in ledger.fallbacks]
+    return printable("\n".join(lines))
+
+
+def _source_line(message: Message) -> str:
+    when = f"{message.sent_at:%Y-%m-%d}" if message.sent_at else "undated"
+    who = message.speaker or message.role
+    return f"{message.source} {message.external_id}, {when}, {who}: {' '.join(message.text.split())[:100]}"
+
+
+def _hit_json(hit: Hit) -> dict[str, object]:
+    message = hit.message
+    return {
+        "message_id": message.id,
+        "external_id": message.external_id,
+        "source": message.source,
+        "session_id": message.session_id,
+        "session_date": message.sent_at and message.sent_at.isoformat(),
+        "speaker": message.speaker or message.role,
+        "text": message.text,
+        "score": hit.score,
+        "views": hit.views,
+    }
+
+
+def answer_json(found: Answer) -> dict[str, object]:
+    """The fields of ``ask --json``."""
+    return {
+        "answer": found.text,
+        "abstained": found.abstained,
+        "citations": found.citations,
+        "evidence": [
+            {
+                "message_id": item.message.id,
+                "external_id": item.message.external_id,
+                "source": item.message.source,
+                "session_id": item.message.session_id,
+                "layer": item.layer,
+                "text": item.message.text,
+            }
+            for item in found.evidence
+        ],
+        "notes": found.notes,
+        "requirements": [asdict(requirement) for requirement in found.requirements],
+        "policy": found.policy,
+        "stop_reason": found.stop_reason,
+        "trace": found.trace,
+        "ledger": {**asdict(found.ledger), "history_share": found.ledger.history_share},
+    }

@@ -1,0 +1,69 @@
+"""What happens while a question is answered or a chat message replied to, as typed values.
+
+`Memory.answer` and `Memory.chat` are generators of these; the command line, the chat and every other
+consumer read the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localmem.types import Answer, Evidence, Ledger, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A message was committed. The user's own comes before the model starts."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Memory was searched."""
+
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotesMade:
+    """The evidence was organised."""
+
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """A piece of the answer, as it is written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A rule stood in for a model. What was streamed before is withdrawn."""
+
+    role: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The last event of `answer`."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The last event of `chat`: the reply as stored, and what it cost."""
+
+    message: Message | None
+    """None when nothing was generated before the stop."""
+    citations: tuple[int, ...]
+    stopped: bool
+    """True when the user stopped it."""
+    ledger: Ledger
+
+
+Event = Stored | Recalled | NotesMade | AnswerDelta | Fallback | Answered | Replied

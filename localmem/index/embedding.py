@@ -1,0 +1,116 @@
+"""Which model a store is embedded with, and the queue of messages that still need a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from localmem.errors import EmbeddingMismatch
+from localmem.index.dense import DenseIndex
+from localmem.index.document import dense_text
+from localmem.models.protocols import Embedder, Vectors
+from localmem.store import Database, SessionStore
+
+BATCH = 256
+"""Messages embedded and committed together: the most that an interruption repeats."""
+
+
+class EmbeddingQueue:
+    """Embeds what was stored. Interrupted at any point, it goes on where it was.
+
+    Raises :class:`EmbeddingMismatch` at construction when the store's vectors are another model's:
+    vectors of two models are never compared.
+    """
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self._sessions = SessionStore(database)
+        self.embedder = embedder
+        self.index = DenseIndex(database, self._register(), embedder.dimension)
+
+    def _register(self) -> int:
+        with self._database.atomic() as connection:
+            row = connection.execute(
+                "SELECT id, name, fingerprint, dimension FROM embedding_model WHERE current"
+            ).fetchone()
+            if row is None:
+                return _add_model(self._database, self.embedder, current=True)
+        model_id, name, fingerprint, dimension = row
+        if fingerprint != self.embedder.fingerprint:
+            raise EmbeddingMismatch(
+                f"This memory is embedded with {name} ({dimension} dimensions), but the embedder is now "
+                f"{self.embedder.name} ({self.embedder.dimension} dimensions). Run `localmem build` to embed "
+                f"it again with {self.embedder.name}, or `localmem models use embedder {name}` to go back."
+            )
+        return int(model_id)
+
+    def pending(self) -> int:
+        """How many messages wait for their vector."""
+        count: int = self._database.connection().execute("SELECT count(*) FROM pending_embedding").get
+        return count
+
+    def embed_next(self) -> int:
+        """Embed one batch in order of arrival; return how many messages it held, 0 when none wait."""
+        ids = [
+            message_id
+            for (message_id,) in self._database.connection().execute(
+                "SELECT message_id FROM pending_embedding ORDER BY message_id LIMIT ?", (BATCH,)
+            )
+        ]
+        vectors = _embed(self._sessions, self.embedder, ids)
+        with self._database.atomic() as connection:
+            self.index.add(vectors)
+            connection.executemany("DELETE FROM pending_embedding WHERE message_id = ?", ((i,) for i in ids))
+        return len(ids)
+
+
+def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None]) -> None:
+    """Embed the whole store with ``embedder``; the old vectors serve until the last new one is in.
+
+    ``progress`` gets (messages done, messages in all). Interrupted, it goes on where it was.
+    """
+    sessions = SessionStore(database)
+    with database.atomic() as connection:
+        row = connection.execute(
+            "SELECT id FROM embedding_model WHERE fingerprint = ?", (embedder.fingerprint,)
+        ).fetchone()
+        model_id = row[0] if row else _add_model(database, embedder, current=False)
+    index = DenseIndex(database, model_id, embedder.dimension)
+    missing = "FROM message WHERE id NOT IN (SELECT message_id FROM vector WHERE model_id = ?1)"
+    while True:
+        ids = [
+            i for (i,) in connection.execute(f"SELECT id {missing} ORDER BY id LIMIT {BATCH}", (model_id,))
+        ]
+        if ids:
+            index.add(_embed(sessions, embedder, ids))
+            _, total, _ = sessions.counts()
+            left = connection.execute(f"SELECT count(*) {missing}", (model_id,)).get
+            progress(total - left, total)
+            continue
+        with database.atomic():
+            if connection.execute(f"SELECT count(*) {missing}", (model_id,)).get:
+                continue  # one arrived meanwhile
+            connection.execute("UPDATE embedding_model SET current = (id = ?)", (model_id,))
+            connection.execute("DELETE FROM embedding_model WHERE NOT current")
+            connection.execute("DELETE FROM pending_embedding")
+        return
+
+
+def _add_model(database: Database, embedder: Embedder, *, current: bool) -> int:
+    with database.atomic() as connection:
+        connection.execute(
+            "INSERT INTO embedding_model (name, fingerprint, dimension, current) VALUES (?, ?, ?, ?)",
+            (embedder.name, embedder.fingerprint, embedder.dimension, int(current)),
+        )
+        return connection.last_insert_rowid()
+
+
+def _embed(sessions: SessionStore, embedder: Embedder, ids: Sequence[int]) -> dict[int, Vectors]:
+    """Message id -> vectors of its parts."""
+    messages = sessions.messages_by_id(ids)
+    parts = {i: embedder.split(dense_text(message)) for i, message in sorted(messages.items())}
+    flat = embedder.embed_documents([part for pieces in parts.values() for part in pieces])
+    vectors, start = {}, 0
+    for message_id, pieces in parts.items():
+        vectors[message_id] = flat[start : start + len(pieces)]
+        start += len(pieces)
+    return vectors

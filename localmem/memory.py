@@ -1,0 +1,179 @@
+"""The facade: one memory file, what can be put into it and asked of it. Read this first.
+
+A message is stored by :class:`~localmem.writing.Writer` and can be found from then on by its words;
+its vector follows through :class:`~localmem.index.embedding.EmbeddingQueue`. A question goes through
+:class:`~localmem.retrieval.search.HybridSearch` to evidence, notes and an answer
+(:mod:`localmem.answering`), as a generator of :mod:`localmem.events`.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from localmem.answering.answer import answer
+from localmem.answering.converse import chat
+from localmem.answering.recall import Recall
+from localmem.events import Event
+from localmem.index.embedding import EmbeddingQueue, reembed
+from localmem.index.lexical import LexicalIndex
+from localmem.index.worker import EmbeddingWorker
+from localmem.models.protocols import ChatModel, Embedder
+from localmem.paths import default_database
+from localmem.retrieval.search import Filter, HybridSearch
+from localmem.store import Database, SessionStore
+from localmem.store.traces import TraceStore
+from localmem.types import Hit, Message, NewMessage, NewSession, Session
+from localmem.writing import Writer
+
+TITLE_LENGTH = 60
+"""Characters of its first message that name a chat."""
+
+CHAT_SOURCE = "chat"
+"""The source of sessions held in localmem's own chat."""
+
+
+class Memory:
+    """A memory file opened with an embedding model. Safe from several threads; a context manager.
+
+    ``embedder`` must be the one that the file was embedded with, else :class:`EmbeddingMismatch` is
+    raised (see :func:`reembed`). Raises the :class:`StoreError` that fits when the file cannot be used.
+    The caller keeps ownership of the models and closes them.
+    """
+
+    def __init__(self, path: Path | None, embedder: Embedder, *, key: str | None = None) -> None:
+        self._database = Database(path or default_database(), key)
+        try:
+            self._sessions = SessionStore(self._database)
+            self._lexical = LexicalIndex(self._database)
+            self._writer = Writer(self._database, self._sessions, self._lexical)
+            self._traces = TraceStore(self._database)
+            self._queue = EmbeddingQueue(self._database, embedder)
+            self._search = HybridSearch(self._database, self._lexical, self._queue)
+            self._worker = EmbeddingWorker(self._queue)
+            if self._queue.pending():
+                self._worker.wake()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. Closing twice is allowed."""
+        self._worker.close()
+        self._database.close()
+
+    def add(self, session: NewSession) -> list[int]:
+        """Store those messages of a session that are not there yet; return the ids of the new ones.
+
+        They are found by their words at once, by meaning as soon as the background embedding has
+        reached them (:meth:`wait_embedded`).
+        """
+        ids = self._writer.add(session)
+        if ids:
+            self._worker.wake()
+        return ids
+
+    def wait_embedded(self, progress: Callable[[int], None] = lambda pending: None) -> None:
+        """Return when every message has its vector; ``progress`` gets how many still wait."""
+        self._worker.wait(progress)
+
+    def pending(self) -> int:
+        """How many messages wait for their vector."""
+        return self._queue.pending()
+
+    def sessions(self) -> list[Session]:
+        """All sessions, newest first."""
+        return self._sessions.sessions()
+
+    def session(self, session_id: int) -> Session:
+        """One session. Raises :class:`BadInput` when there is none with this id."""
+        return self._sessions.session(session_id)
+
+    def messages(self, session_id: int) -> list[Message]:
+        """A session's messages by position."""
+        return self._sessions.messages(session_id)
+
+    def counts(self) -> tuple[int, int]:
+        """(sessions, messages) stored."""
+        sessions, messages, _ = self._sessions.counts()
+        return sessions, messages
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        by_session: bool = False,
+    ) -> list[Hit]:
+        """The ``k`` best messages for a query, best first; ``by_session``: the best of each session."""
+        self._worker.check()
+        return self._search.search(query, k, Filter(after, before), by_session=by_session)
+
+    def answer(
+        self, question: str, *, model: ChatModel | None, cancel: threading.Event | None = None
+    ) -> Iterator[Event]:
+        """Answer from memory, as events; the last is :class:`~localmem.events.Answered`.
+
+        With ``model`` None, rules answer with the best evidence sentences.
+        """
+        return answer(question, self._recall(Filter()), self._traces, model, cancel)
+
+    def chat(
+        self,
+        text: str,
+        *,
+        model: ChatModel,
+        session_id: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Iterator[Event]:
+        """Say ``text`` in a session and get the reply, as events; the last is ``Replied``.
+
+        Without ``session_id`` a new session begins; the first event, ``Stored``, tells its id.
+        """
+        now = datetime.now().astimezone()
+        if session_id is None:
+            title = " ".join(text.split())[:TITLE_LENGTH]
+            new = NewSession(CHAT_SOURCE, uuid.uuid4().hex, (), title=title, started_at=now)
+            history: list[Message] = []
+        else:
+            history = self.messages(session_id)
+
+        def store(message: NewMessage) -> Message:
+            nonlocal session_id
+            stamped = replace(message, sent_at=datetime.now().astimezone())
+            with self._database.atomic():
+                if session_id is None:
+                    session_id = self._sessions.open_session(new)
+                ids = self._writer.append(session_id, [stamped])
+            self._worker.wake()
+            return self._sessions.messages_by_id(ids)[ids[0]]
+
+        recall = self._recall(Filter(without_session=session_id))
+        return chat(text, history, store, recall, model, cancel)
+
+    def _recall(self, only: Filter) -> Recall:
+        return Recall(self._search, self._lexical, self._sessions, only)
+
+
+def reembed_file(
+    path: Path | None, embedder: Embedder, progress: Callable[[int, int], None], *, key: str | None = None
+) -> None:
+    """Embed a whole memory file with another model; ``progress`` gets (messages done, in all)."""
+    database = Database(path or default_database(), key)
+    try:
+        reembed(database, embedder, progress)
+    finally:
+        database.close()

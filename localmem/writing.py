@@ -1,0 +1,39 @@
+"""The one way into the store: messages, their terms and their place in the queue, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localmem.index.document import lexical_text
+from localmem.index.lexical import LexicalIndex
+from localmem.index.segments import SEGMENT
+from localmem.store import Database, SessionStore
+from localmem.types import NewMessage, NewSession
+
+
+class Writer:
+    """Stores messages so that they can be found lexically as soon as they are committed."""
+
+    def __init__(self, database: Database, sessions: SessionStore, lexical: LexicalIndex) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._lexical = lexical
+        self._unmerged = 0
+
+    def add(self, session: NewSession) -> list[int]:
+        """Take in those messages of a session that are not there yet; return their ids."""
+        with self._database.atomic():
+            return self.append(self._sessions.open_session(session), session.messages)
+
+    def append(self, session_id: int, messages: Sequence[NewMessage]) -> list[int]:
+        """Add messages to a session; return the ids of the new ones."""
+        with self._database.atomic() as connection:
+            ids = self._sessions.append(session_id, messages)
+            stored = self._sessions.messages_by_id(ids)
+            self._lexical.add({message_id: lexical_text(message) for message_id, message in stored.items()})
+            connection.executemany("INSERT INTO pending_embedding VALUES (?)", ((i,) for i in ids))
+            self._unmerged += len(ids)
+            if self._unmerged >= SEGMENT:
+                self._lexical.merge()
+                self._unmerged = 0
+        return ids
