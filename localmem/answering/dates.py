@@ -31,10 +31,12 @@ _EXPRESSION = re.compile(
     | (?P<which>last|this|next)\ (?P<unit>week|weekend|month|year|{_DAY})
     | (?P<day_first>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<month_second>{_MONTH})\b\.?(?:,?\ (?P<year_a>\d{{4}}))?
     | (?P<month_first>{_MONTH})\b\.?\ (?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<year_b>\d{{4}}))?
-    | on\ (?P<weekday>{_DAY})
+    | (?<!is\ )(?<!are\ )(?<!every\ )on\ (?P<weekday>{_DAY})
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_AHEAD = re.compile(r"\b(?:will|can|could|shall|going to|have to|want to|plan)\b|'ll\b", re.IGNORECASE)
+"""Before a bare weekday: the coming one is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,9 @@ def _days(match: re.Match[str], said: date) -> tuple[date, date]:
     if "which" in part:
         return _named(said, part["which"], part["unit"])
     if "weekday" in part:
-        return _one(said - timedelta(days=(said.weekday() - _DAYS.index(part["weekday"])) % 7))
+        past = timedelta(days=(said.weekday() - _DAYS.index(part["weekday"])) % 7)
+        coming = timedelta(days=(_DAYS.index(part["weekday"]) - said.weekday()) % 7)
+        return _one(said + coming if _AHEAD.search(match.string[: match.start()]) else said - past)
     day = int(part.get("day_first") or part["day_second"])
     month = next(
         number

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localmem.answering.dates import day_text
 from localmem.answering.question import Kind, Question
@@ -21,7 +21,7 @@ QUESTION_DISCOUNT = 0.5
 """A sentence that asks seldom answers."""
 CLOSE = 0.85
 """Share of the best sentence's relevance from which on a sentence speaks of the same thing."""
-COUNTED = 0.7
+COUNTED = 0.6
 """Share of the question that a sentence must cover to be an item of a count."""
 SAME = 0.6
 """Jaccard overlap of terms from which on two counted sentences tell of the same item."""
@@ -88,11 +88,8 @@ def _in_unit(days: int, unit: str) -> tuple[str, str]:
 def _count(sentences: Sequence[Sentence]) -> Draft:
     items: list[tuple[set[str], Sentence]] = []
     for _, sentence in rank(sentences):
-        if (
-            sentence.coverage < COUNTED
-            or sentence.text.endswith("?")
-            or sentence.message.role is Role.ASSISTANT
-        ):
+        told = sentence.message.role is Role.USER and not sentence.attached and not sentence.text.endswith("?")
+        if not told or sentence.coverage < COUNTED:
             continue
         have = set(terms(sentence.text))
         if all(len(have & other) < SAME * len(have | other) for other, _ in items):
@@ -121,7 +118,12 @@ def _latest(sentences: Sequence[Sentence]) -> Draft:
     ranked = rank(sentences)
     best = ranked[0][0]
     close = [sentence for score, sentence in ranked if score >= CLOSE * best]
-    return _quoted(sorted(close, key=_time, reverse=True)[:3])
+    newest, *earlier = sorted(close, key=_time, reverse=True)[:3]
+    told = _quoted([newest, *earlier])
+    if not earlier:
+        return told
+    before = " ".join(_quote(sentence) for sentence in earlier)
+    return replace(told, text=f"{_quote(newest)} Earlier: {before}")
 
 
 def _quoted(sentences: Sequence[Sentence]) -> Draft:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localmem.index.tokens import query_terms
+from localmem.index.tokens import query_terms, terms
 
 
 class Kind(StrEnum):
@@ -14,9 +14,11 @@ class Kind(StrEnum):
 
     WHEN = "when"
     COUNT = "count"
+    """How many things happened. How many there are is told in one sentence, and so is ``OTHER``."""
     INTERVAL = "interval"
     """The time between two events."""
     OTHER = "other"
+    """Among them what holds now, of which the newest statement is true."""
 
 
 _INTERVAL = re.compile(
@@ -24,10 +26,22 @@ _INTERVAL = re.compile(
     r"(?:between|from)\b(?P<a>.+?)\b(?:and|to|until)\b(?P<b>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_COUNT = re.compile(r"\bhow (?:many|often)\b|\bnumber of\b", re.IGNORECASE)
-_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:day|date|month|year)\b", re.IGNORECASE)
-_FRAME = {"mani", "often", "number", "day", "week", "month", "year", "date", "time", "long", "much"}
-"""Stems that ask for a number or a date and so do not occur in the answer's sentence."""
+_COUNT = re.compile(
+    r"\bhow (?:many|often)\b.*\b(?:did|have (?:i|you|we|they)|has|had|times)\b", re.IGNORECASE | re.DOTALL
+)
+_WHEN = re.compile(
+    r"\b(?:when|(?:what|which) (?:day|date|month|year))\b.{0,9}?\b(?:did|was|were|had|has|have)\b",
+    re.IGNORECASE,
+)
+_PERIOD = re.compile(
+    r"\b(?:since|in|during|until|before|after)\s+(?:january|february|march|april|may|june|july|august|september"
+    r"|october|november|december)\b(?:\s+\d{4})?",
+    re.IGNORECASE,
+)
+_FRAME = frozenset(
+    terms("many often number day days week weeks month months year years date time long much pass")
+)
+"""Stems that ask for a number or a date and so do not occur in the sentence that answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +59,23 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Classify a question by its words."""
-    words = query_terms(text)
     if match := _INTERVAL.search(text):
         unit = (match["unit"] or "days").lower()
-        return Question(text, Kind.INTERVAL, words, (_clean(match["a"]), _clean(match["b"])), unit)
-    wanted = tuple(word for word in words if word not in _FRAME) or words
+        return Question(
+            text, Kind.INTERVAL, wanted_terms(text), (_clean(match["a"]), _clean(match["b"])), unit
+        )
+    kind = Kind.OTHER
     if _COUNT.search(text):
-        return Question(text, Kind.COUNT, wanted, (text,))
-    if _WHEN.search(text):
-        return Question(text, Kind.WHEN, wanted, (text,))
-    return Question(text, Kind.OTHER, words, (text,))
+        kind = Kind.COUNT
+    elif _WHEN.search(text):
+        kind = Kind.WHEN
+    return Question(text, kind, wanted_terms(text), (text,))
+
+
+def wanted_terms(text: str) -> tuple[str, ...]:
+    """Stems that a sentence answering ``text`` should have: not those that only ask or bound the time."""
+    words = query_terms(_PERIOD.sub(" ", text))
+    return tuple(word for word in words if word not in _FRAME) or words
 
 
 def _clean(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from localmem.answering.question import read_question
+from localmem.answering.question import Kind, read_question
 from localmem.answering.sentences import Sentence, sentences_of
 from localmem.index.lexical import LexicalIndex
 from localmem.models.protocols import Finished
@@ -15,8 +15,10 @@ from localmem.types import Evidence, Ledger
 
 RECORDS = 10
 """Messages taken as evidence for each part of a question."""
+RECORDS_TO_COUNT = 34
+"""The same for a question that counts: it needs every instance, not the best."""
 COVERED = 0.5
-"""Share of a question's terms, weighted by idf, that one sentence must have to be relevant."""
+"""Share of a question's terms, weighted by idf, that one message must have to be relevant."""
 ALIKE = 0.55
 """Cosine from which on a message is relevant whatever its words."""
 
@@ -37,9 +39,11 @@ class Recall:
     def find(self, text: str) -> tuple[list[Evidence], list[Sentence]]:
         """Evidence for a text, best first, and its sentences."""
         started = time.perf_counter()
-        hits = self._search.search(text, RECORDS, self._only)
+        question = read_question(text)
+        records = RECORDS_TO_COUNT if question.kind is Kind.COUNT else RECORDS
+        hits = self._search.search(text, records, self._only)
         evidence = [Evidence(hit.message, "raw", hit.similarity) for hit in hits]
-        sentences = sentences_of(evidence, self._lexical.weights(read_question(text).terms))
+        sentences = sentences_of(evidence, self._lexical.weights(question.terms))
         self.ledger.retrieval_calls += 1
         self.spent("search", started)
         return evidence, sentences
@@ -63,4 +67,4 @@ class Recall:
 
 def relevant(sentences: Sequence[Sentence]) -> bool:
     """Whether any sentence speaks of what was asked."""
-    return any(s.coverage >= COVERED or s.similarity >= ALIKE for s in sentences)
+    return any(s.around >= COVERED or s.similarity >= ALIKE for s in sentences)

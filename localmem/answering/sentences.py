@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import zip_longest
 
 from localmem.answering.dates import DateMention, dates_in
 from localmem.index.tokens import terms
@@ -20,16 +21,20 @@ class Sentence:
 
     message: Message
     text: str
+    attached: bool
+    """From an attachment: nobody said it."""
     coverage: float
     """Share of the question's terms, weighted by idf, that the sentence or its speaker has, 0 to 1."""
+    around: float
+    """The same for its whole message."""
     similarity: float
     """Cosine of its message with the question."""
     dates: tuple[DateMention, ...]
 
     @property
     def relevance(self) -> float:
-        """Coverage and similarity with equal weight, 0 to 1."""
-        return (self.coverage + max(self.similarity, 0.0)) / 2
+        """Coverage (half by the sentence, half by its message) and similarity, 0 to 1."""
+        return ((self.coverage + self.around) / 2 + max(self.similarity, 0.0)) / 2
 
     @property
     def said(self) -> date | None:
@@ -42,10 +47,13 @@ class Sentence:
         return self.dates[0].first if self.dates else self.said
 
     def dated_text(self) -> str:
-        """The text with each relative date followed by what it means: ``yesterday (7 May 2023)``."""
+        """The text with each date followed by what it means: ``yesterday (7 May 2023)``."""
         pieces, start = [], 0
-        for mention in self.dates:
+        for mention, following in zip_longest(self.dates, self.dates[1:]):
             end = mention.span[1]
+            repeated = following is not None and following.span[0] - end <= len(", ")  # "Monday, 18 May"
+            if repeated or str(mention) in self.text:
+                continue
             pieces += [self.text[start:end], f" ({mention})"]
             start = end
         return "".join([*pieces, self.text[start:]])
@@ -62,19 +70,27 @@ def sentences_of(evidence: Sequence[Evidence], weights: Mapping[str, float]) -> 
     ``weights`` are the idf of the question's terms (:meth:`LexicalIndex.weights`).
     """
     total = sum(weights.values())
+
+    def share(words: set[str]) -> float:
+        return sum(weights[word] for word in words & weights.keys()) / total if total else 0.0
+
     result = []
     for item in evidence:
         message = item.message
-        speaker = set(terms(message.speaker))
-        for text in split_sentences(f"{message.text}\n{message.attachments}"):
-            have = speaker.union(terms(text))
-            covered = sum(weight for term, weight in weights.items() if term in have)
-            said = message.sent_at.date() if message.sent_at else None
+        said = message.sent_at.date() if message.sent_at else None
+        speaker = terms(message.speaker)
+        spoken = split_sentences(message.text)
+        texts = [*spoken, *split_sentences(message.attachments)]
+        have = [{*speaker, *terms(text)} for text in texts]
+        around = share(set().union(*have))
+        for place, (text, words) in enumerate(zip(texts, have, strict=True)):
             result.append(
                 Sentence(
                     message=message,
                     text=text,
-                    coverage=covered / total if total else 0.0,
+                    attached=place >= len(spoken),
+                    coverage=share(words),
+                    around=around,
                     similarity=item.similarity,
                     dates=tuple(dates_in(text, said)) if said else (),
                 )

@@ -32,6 +32,8 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     words = set(terms(answer))
     if not words:
         return "it says nothing"
+    if answer.strip().endswith("?") or question.strip() in answer:
+        return "it repeats the question"
     if any(not re.search(rf"\b{n}\b", answer) for n in _NUMBER.findall(draft.value)):
         return f"it leaves out {draft.value}, which was computed"
     if len(words & set(terms(material))) < SUPPORTED * len(words):

@@ -11,7 +11,7 @@ import click
 from localmem import __version__
 from localmem.cli.context import Context, pass_context
 from localmem.cli.history import import_command, sessions_command, show_command
-from localmem.cli.models import doctor_command, models_group
+from localmem.cli.models import models_group
 from localmem.cli.questions import ask_command, demo_command, search_command
 from localmem.cli.upkeep import build_command
 from localmem.errors import LocalmemError
@@ -54,7 +54,6 @@ for command in (
     ask_command,
     build_command,
     models_group,
-    doctor_command,
     demo_command,
 ):
     cli.add_command(command)

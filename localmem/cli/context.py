@@ -10,7 +10,14 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from localmem.memory import Memory
 from localmem.models.library import Library
@@ -44,16 +51,17 @@ class Context:
         if not self.quiet:
             click.echo(printable(text), err=True)
 
-    def progress(self) -> Progress:
-        """A progress bar on stderr; invisible when quiet or not on a terminal."""
+    def progress(self, *columns: ProgressColumn) -> Progress:
+        """A progress bar on stderr (it counts, unless ``columns`` say otherwise), only on a terminal."""
         console = Console(stderr=True)
-        return Progress(
+        counting = (
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=console,
-            disable=self.quiet or not console.is_terminal,
+        )
+        return Progress(
+            *(columns or counting), console=console, disable=self.quiet or not console.is_terminal
         )
 
     def embed(self, memory: Memory) -> None:
@@ -64,10 +72,11 @@ class Context:
             memory.wait_embedded(lambda pending: bar.update(task, completed=max(total - pending, 0)))
 
     def run_chat(self, session_id: int | None, last: bool) -> None:
-        """Open the chat.
+        """Open the chat. Raises ModelMissing before the screen changes.
 
         It lies a layer above and is found by its name, so that nothing here imports a terminal library.
         """
+        self.library.path(self.library.role("answerer"))
         run: Callable[..., None] = importlib.import_module("localmem.tui").run
         run(self.memory(), self.library, session_id=session_id, last=last)
 

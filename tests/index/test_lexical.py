@@ -79,7 +79,14 @@ def test_scores_equal_the_oracles_through_appends_merges_and_deletions(
 
 
 def test_scores_equal_those_of_bm25s(database: Database) -> None:
-    texts = ["tea and bread", "coffee", "cat cat vet", "the vet likes tea", "run race run run", "bread oven bread"]
+    texts = [
+        "tea and bread",
+        "coffee",
+        "cat cat vet",
+        "the vet likes tea",
+        "run race run run",
+        "bread oven bread",
+    ]
     lexical, ids = fill(database, texts)
     peer = bm25s.BM25(method="lucene", k1=K1, b=B)
     peer.index([terms(text) for text in texts], show_progress=False)
@@ -99,7 +106,9 @@ def test_segments_are_merged_into_few(database: Database, monkeypatch: pytest.Mo
     assert len(found(lexical, "tea")) == 64
 
 
-def test_a_restart_reads_segments_and_rebuilds_none(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restart_reads_segments_and_rebuilds_none(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(segments, "SEGMENT", 4)
     lexical, _ = fill(database, ["tea", "cat", "vet", "tea"])
     lexical.merge()

@@ -21,7 +21,9 @@ def test_punctuation_separates_and_never_is_syntax(text: str, expected: list[str
     assert terms(text) == expected
 
 
-@pytest.mark.parametrize(("message", "question"), [("我喜欢猫和狗", "喜欢"), ("ฉันชอบแมว", "แมว"), ("東京に行く", "東京")])
+@pytest.mark.parametrize(
+    ("message", "question"), [("我喜欢猫和狗", "喜欢"), ("ฉันชอบแมว", "แมว"), ("東京に行く", "東京")]
+)
 def test_scripts_without_spaces_share_bigrams(message: str, question: str) -> None:
     assert set(terms(question)) <= set(terms(message))
 

@@ -14,7 +14,9 @@ from localmem.types import Message, NewMessage, NewSession, Role
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone(timedelta(hours=2)))
 
 
-def stored(database: Database, messages: Sequence[NewMessage], started: datetime | None = None) -> list[Message]:
+def stored(
+    database: Database, messages: Sequence[NewMessage], started: datetime | None = None
+) -> list[Message]:
     sessions = SessionStore(database)
     with database.atomic():
         session_id = sessions.open_session(NewSession("src", "s", (), started_at=started))
@@ -32,7 +34,15 @@ def assistant(text: str, at: datetime | None = None) -> NewMessage:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a\x00b", "\ud83d lone", "[bold] [/", "e\u0301👩\u200d👩\u200d👧", "\u202eright to left", "x" * 1_000_000],
+    [
+        "",
+        "a\x00b",
+        "\ud83d lone",
+        "[bold] [/",
+        "e\u0301👩\u200d👩\u200d👧",
+        "\u202eright to left",
+        "x" * 1_000_000,
+    ],
 )
 def test_any_text_comes_out_unchanged(database: Database, text: str) -> None:
     (message,) = stored(database, [user(text, speaker=text[:50], attachments=text)])

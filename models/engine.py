@@ -1,0 +1,209 @@
+"""One llama.cpp model in this process: prompt in, greedy tokens out. Used by the host process only.
+
+Importing this module loads the native library.
+"""
+
+from __future__ import annotations
+
+import codecs
+import ctypes
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import llama_cpp
+import numpy as np
+from jinja2 import TemplateError
+from llama_cpp import llama_chat_format
+from llama_cpp._internals import LlamaSampler
+
+from localmem.models.cpus import usable_cpus
+from localmem.models.errors import BadInput, ModelFileBad, PromptTooLong
+from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.text import tokenizable
+
+_BATCH = 512  # prompt tokens per decode; llama.cpp's own default
+
+
+class LlamaEngine:
+    """A loaded model with its context. One generation at a time; ``count`` from any thread."""
+
+    def __init__(self, path: Path, context: int) -> None:
+        cpus = usable_cpus()
+        try:
+            self._llama = llama_cpp.Llama(
+                model_path=str(path),
+                n_ctx=context,
+                n_batch=_BATCH,
+                n_threads=cpus,
+                n_threads_batch=cpus,
+                flash_attn=True,  # a 4,000-token prompt is read in 20 s instead of 28
+                verbose=True,  # to stderr, which the parent keeps for its error texts
+            )
+        except ValueError as error:
+            raise ModelFileBad(f"llama.cpp cannot load {path}: {error}") from error
+        self._vocab = self._llama._model.vocab
+        self._sampler = LlamaSampler()
+        self._sampler.add_greedy()
+        self._template = self._chat_template(path)
+        self._control = self._control_pattern()
+        self._system_role = self._takes_system_role()
+        self._stopping = ctypes.create_string_buffer(2)
+        self._abort = llama_cpp.ggml_abort_callback(lambda _data: self._stopping[0] != b"\0")
+        llama_cpp.llama_set_abort_callback(self._llama._ctx.ctx, self._abort, None)
+
+    @property
+    def context(self) -> int:
+        """Window in tokens."""
+        return int(self._llama.n_ctx())
+
+    def count(self, messages: list[ChatMessage]) -> int:
+        """Tokens of the rendered prompt."""
+        return len(self._tokens(messages))
+
+    def stop(self) -> None:
+        """End the generation at its next native operation, about 15 ms away; from any thread."""
+        self._stopping[0] = b"\1"
+
+    def generate(
+        self, messages: list[ChatMessage], max_tokens: int, stopped: Callable[[], bool]
+    ) -> Iterator[TextDelta | Finished]:
+        """Generate at temperature 0; ``stopped`` is asked between tokens and after an abort."""
+        llama = self._llama
+        tokens = self._tokens(messages)
+        if len(tokens) + max_tokens > self.context:
+            raise PromptTooLong(
+                f"The prompt has {len(tokens)} tokens and {max_tokens} are asked for; "
+                f"the model's window is {self.context}."
+            )
+        self._stopping[0] = b"\0"
+        started = time.monotonic()
+        reused = self._keep_prefix(tokens)
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        written = 0
+        first: float | None = None
+        reason = StopReason.LENGTH
+        pending = tokens[reused:]
+        while True:
+            if stopped() or not self._decode(pending, stopped):
+                reason = StopReason.CANCELLED
+                break
+            token = self._sampler.sample(llama._ctx, -1)
+            first = first or time.monotonic()
+            if llama_cpp.llama_vocab_is_eog(self._vocab, token):
+                reason = StopReason.END
+                break
+            written += 1
+            text = decoder.decode(self._piece(token))  # holds back the bytes of an unfinished character
+            if text:
+                yield TextDelta(text)
+            if written == max_tokens:
+                break
+            pending = [token]
+        ended = time.monotonic()
+        first = first or ended
+        read = min(int(llama.n_tokens), len(tokens)) - reused
+        yield Finished(reason, read, reused, written, first - started, ended - first)
+
+    def _decode(self, tokens: list[int], stopped: Callable[[], bool]) -> bool:
+        """Evaluate tokens; return False when it was stopped, with the state still usable."""
+        try:
+            self._llama.eval(tokens)
+        except RuntimeError:  # llama_decode returned a code; 2 is "aborted"
+            if not stopped():
+                raise
+            if not self._llama._ctx.kv_cache_seq_rm(0, self._llama.n_tokens, -1):
+                self._llama.reset()  # a recurrent state cannot be rolled back
+            return False
+        return True
+
+    def _keep_prefix(self, tokens: list[int]) -> int:
+        """Cut the state back to what it shares with ``tokens``; return how many those are.
+
+        One token is always left to evaluate: logits are not part of the state.
+        """
+        llama = self._llama
+        # Per-role saved states will be restored here when a role changes.
+        held = llama.input_ids[: llama.n_tokens]
+        length = min(len(held), len(tokens) - 1)
+        differ = np.nonzero(held[:length] != np.asarray(tokens[:length]))[0]
+        shared = int(differ[0]) if len(differ) else length
+        if shared and llama._ctx.kv_cache_seq_rm(0, shared, -1):
+            llama.n_tokens = shared
+            return shared
+        llama.reset()
+        llama._ctx.kv_cache_clear()
+        return 0
+
+    def _tokens(self, messages: list[ChatMessage]) -> list[int]:
+        prompt = self._render(messages)
+        return list(self._llama.tokenize(prompt.encode(), add_bos=False, special=True))
+
+    def _render(self, messages: list[ChatMessage]) -> str:
+        if not self._system_role:
+            messages = _merge_system(messages)
+        # A control token that is spelled out in a text must not become one: it could end the
+        # message and begin another in the system's name.
+        payload = [
+            {
+                "role": message.role,
+                "content": self._control.sub(lambda m: m[0][0] + "\u200b" + m[0][1:], tokenizable(message.text)),
+            }
+            for message in messages
+        ]
+        try:
+            return str(self._template(messages=payload).prompt)
+        except (TemplateError, ValueError) as error:  # templates refuse by raising
+            raise BadInput(f"The model's chat template refuses this prompt: {error}") from error
+
+    def _chat_template(self, path: Path) -> llama_chat_format.Jinja2ChatFormatter:
+        template = self._llama.metadata.get("tokenizer.chat_template")
+        if template is None:
+            raise ModelFileBad(f"{path} has no chat template; use an instruct model.")
+        text = [self._token_text(self._llama.token_eos()), self._token_text(self._llama.token_bos())]
+        return llama_chat_format.Jinja2ChatFormatter(template=template, eos_token=text[0], bos_token=text[1])
+
+    def _takes_system_role(self) -> bool:
+        """Whether the template renders a system message; some raise, some leave it out."""
+        self._system_role = True
+        try:
+            return "zqx" in self._render([ChatMessage("system", "zqx"), ChatMessage("user", "hello")])
+        except BadInput:
+            return False
+
+    def _control_pattern(self) -> re.Pattern[str]:
+        texts = [
+            self._token_text(token)
+            for token in range(self._llama.n_vocab())
+            if llama_cpp.llama_vocab_is_control(self._vocab, token)
+        ]
+        longest_first = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+    def _token_text(self, token: int) -> str:
+        if token < 0:  # the vocabulary has none
+            return ""
+        return llama_cpp.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace")
+
+    def _piece(self, token: int) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, size, 0, False)
+            if length >= 0:
+                return buffer.raw[:length]
+            size = -length
+
+
+def _merge_system(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Put the system messages' text in front of the first user message."""
+    system = [message.text for message in messages if message.role == "system"]
+    rest = [message for message in messages if message.role != "system"]
+    if not system:
+        return rest
+    for i, message in enumerate(rest):
+        if message.role == "user":
+            rest[i] = ChatMessage("user", "\n\n".join([*system, message.text]))
+            return rest
+    return [ChatMessage("user", "\n\n".join(system)), *rest]
