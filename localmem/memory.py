@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Self
 
@@ -21,7 +21,6 @@ from localmem.answering.converse import chat
 from localmem.answering.recall import Recall
 from localmem.events import Event
 from localmem.index.embedding import EmbeddingQueue, reembed
-from localmem.index.lexical import LexicalIndex
 from localmem.index.worker import EmbeddingWorker
 from localmem.models.protocols import ChatModel, Embedder
 from localmem.paths import default_database
@@ -50,11 +49,11 @@ class Memory:
         self._database = Database(path or default_database(), key)
         try:
             self._sessions = SessionStore(self._database)
-            self._lexical = LexicalIndex(self._database)
-            self._writer = Writer(self._database, self._sessions, self._lexical)
+            self._writer = Writer(self._database, self._sessions)
             self._traces = TraceStore(self._database)
             self._queue = EmbeddingQueue(self._database, embedder)
-            self._search = HybridSearch(self._database, self._lexical, self._queue)
+            self.retrieval = HybridSearch(self._database, self._queue)
+            """The search and its parts, for those who measure them."""
             self._worker = EmbeddingWorker(self._queue)
             if self._queue.pending():
                 self._worker.wake()
@@ -116,11 +115,18 @@ class Memory:
         *,
         after: datetime | None = None,
         before: datetime | None = None,
+        asked_on: date | None = None,
         by_session: bool = False,
     ) -> list[Hit]:
-        """The ``k`` best messages for a query, best first; ``by_session``: the best of each session."""
+        """The ``k`` best messages for a query, best first; ``by_session``: the best of each session.
+
+        ``after`` and ``before`` bound when they were sent. ``asked_on`` is the day that relative dates in
+        the query count from; None: the day of the newest message.
+        """
         self._worker.check()
-        return self._search.search(query, k, Filter(after, before), by_session=by_session)
+        return self.retrieval.search(
+            query, k, Filter(after, before), asked_on=asked_on, by_session=by_session
+        )
 
     def answer(
         self, question: str, *, model: ChatModel | None, cancel: threading.Event | None = None
@@ -167,7 +173,7 @@ class Memory:
         return chat(text, history, store, recall_without, model, cancel)
 
     def _recall(self, only: Filter) -> Recall:
-        return Recall(self._search, self._lexical, self._sessions, only)
+        return Recall(self.retrieval, self._sessions, only)
 
 
 def reembed_file(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localmem.index.document import lexical_text
-from localmem.index.lexical import LexicalIndex
-from localmem.index.segments import SEGMENT
+from localmem.index import segments
+from localmem.index.terms import store_terms
 from localmem.store import Database, SessionStore
 from localmem.types import NewMessage, NewSession
 
@@ -14,10 +13,9 @@ from localmem.types import NewMessage, NewSession
 class Writer:
     """Stores messages so that they can be found lexically as soon as they are committed."""
 
-    def __init__(self, database: Database, sessions: SessionStore, lexical: LexicalIndex) -> None:
+    def __init__(self, database: Database, sessions: SessionStore) -> None:
         self._database = database
         self._sessions = sessions
-        self._lexical = lexical
         self._unmerged = 0
 
     def add(self, session: NewSession) -> list[int]:
@@ -29,11 +27,10 @@ class Writer:
         """Add messages to a session; return the ids of the new ones."""
         with self._database.atomic() as connection:
             ids = self._sessions.append(session_id, messages)
-            stored = self._sessions.messages_by_id(ids)
-            self._lexical.add({message_id: lexical_text(message) for message_id, message in stored.items()})
+            store_terms(connection, self._sessions.messages_by_id(ids).values())
             connection.executemany("INSERT INTO pending_embedding VALUES (?)", ((i,) for i in ids))
             self._unmerged += len(ids)
-            if self._unmerged >= SEGMENT:
-                self._lexical.merge()
+            if self._unmerged >= segments.SEGMENT:
+                segments.merge(connection)
                 self._unmerged = 0
         return ids

@@ -20,7 +20,7 @@ Event = dict[str, Any]
 
 _TAIL = 40  # lines of the child's stderr that are kept
 _SHOWN = 3  # of them that go into an error text
-_GOODBYE = 1.0  # seconds the child has to end by itself
+_DRAIN = 1.0  # seconds to read what a dead child had still written to stderr
 
 
 class ChildDied(Exception):
@@ -122,24 +122,16 @@ class Child:
         with self._lock:
             self._inboxes.pop(inbox.number, None)
 
-    def kill(self) -> None:
-        """End the process without asking."""
-        self._process.kill()
-
     def close(self) -> None:
         """End the process and wait until it is gone. Closing twice is allowed."""
         self._closed = True
+        self._process.kill()  # it has nothing to save
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
         with self._lock, contextlib.suppress(BrokenPipeError):
             assert self._process.stdin is not None
-            self._process.stdin.close()  # the host ends when its stdin does
-        try:
-            self._process.wait(_GOODBYE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
+            self._process.stdin.close()
         for pipe in (self._process.stdout, self._process.stderr):
             assert pipe is not None
             pipe.close()
@@ -181,14 +173,14 @@ class Child:
     def _how_it_ended(self) -> str:
         if self._closed:
             return "was closed while it was in use"
-        self._threads[1].join(_GOODBYE)
+        self._threads[1].join(_DRAIN)
         code = self._process.wait()
         if code >= 0:
             how = f"ended with exit code {code}"
         else:
             how = f"was killed by {_signal_name(-code)}"
-            if -code == signal.SIGKILL:
-                how += " (often: not enough memory)"
+            if -code == signal.SIGKILL:  # sent from outside, so its last words say nothing
+                return f"{how} (often: not enough memory)."
         last = "\n".join(line for line in list(self._stderr)[-_SHOWN:] if line)
         return f"{how}. Its last words:\n{last}\n" if last else f"{how}."
 

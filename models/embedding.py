@@ -100,7 +100,8 @@ class FastEmbedder:
                 lengths.append(len(offsets) if whole else len(self._offsets([part])[0]))
         vectors = np.zeros((len(texts), self._dimension), np.float32)
         np.add.at(vectors, owners, self._embed(parts, lengths) * np.maximum(lengths, 1)[:, None])
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """Vector of a query, shape (dimension,), length 1."""

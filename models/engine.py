@@ -11,13 +11,13 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
 import numpy as np
 from jinja2 import TemplateError
 from llama_cpp import llama_chat_format
-from llama_cpp._internals import LlamaSampler
-
+from llama_cpp._internals import LlamaModel, LlamaSampler
 from localmem.models.cpus import usable_cpus
 from localmem.models.errors import BadInput, ModelFileBad, PromptTooLong
 from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
@@ -32,9 +32,9 @@ class LlamaEngine:
     def __init__(self, path: Path, context: int) -> None:
         cpus = usable_cpus()
         try:
-            self._llama = llama_cpp.Llama(
+            self._llama: Any = llama_cpp.Llama(  # its methods are partly untyped
                 model_path=str(path),
-                n_ctx=context,
+                n_ctx=min(context, _trained_context(path)),
                 n_batch=_BATCH,
                 n_threads=cpus,
                 n_threads_batch=cpus,
@@ -44,8 +44,9 @@ class LlamaEngine:
         except ValueError as error:
             raise ModelFileBad(f"llama.cpp cannot load {path}: {error}") from error
         self._vocab = self._llama._model.vocab
-        self._sampler = LlamaSampler()
-        self._sampler.add_greedy()
+        # A GBNF grammar, when there is one, goes into this chain before the greedy choice.
+        self._sampler: Any = LlamaSampler()  # type: ignore[no-untyped-call]
+        self._sampler.add_greedy()  # type: ignore[no-untyped-call]
         self._template = self._chat_template(path)
         self._control = self._control_pattern()
         self._system_role = self._takes_system_role()
@@ -145,11 +146,8 @@ class LlamaEngine:
             messages = _merge_system(messages)
         # A control token that is spelled out in a text must not become one: it could end the
         # message and begin another in the system's name.
-        payload = [
-            {
-                "role": message.role,
-                "content": self._control.sub(lambda m: m[0][0] + "\u200b" + m[0][1:], tokenizable(message.text)),
-            }
+        payload: list[Any] = [
+            {"role": message.role, "content": self._control.sub(_broken, tokenizable(message.text))}
             for message in messages
         ]
         try:
@@ -184,7 +182,8 @@ class LlamaEngine:
     def _token_text(self, token: int) -> str:
         if token < 0:  # the vocabulary has none
             return ""
-        return llama_cpp.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace")
+        raw: bytes = llama_cpp.llama_vocab_get_text(self._vocab, token)
+        return raw.decode("utf-8", "replace")
 
     def _piece(self, token: int) -> bytes:
         size = 64
@@ -194,6 +193,22 @@ class LlamaEngine:
             if length >= 0:
                 return buffer.raw[:length]
             size = -length
+
+
+def _trained_context(path: Path) -> int:
+    """The window that the model was trained for, in tokens; more only takes memory."""
+    parameters = llama_cpp.llama_model_default_params()
+    parameters.vocab_only = True
+    model = LlamaModel(path_model=str(path), params=parameters)
+    metadata = model.metadata()
+    model.close()  # type: ignore[no-untyped-call]
+    return int(metadata[f"{metadata['general.architecture']}.context_length"])
+
+
+def _broken(control_token: re.Match[str]) -> str:
+    """A control token's text with a zero-width space inside: it looks the same and is only text."""
+    text = control_token[0]
+    return text[0] + "\u200b" + text[1:]
 
 
 def _merge_system(messages: list[ChatMessage]) -> list[ChatMessage]:

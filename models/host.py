@@ -46,7 +46,7 @@ class Engine(Protocol):
 
 
 class _Host:
-    """Requests come in on a thread of their own, so that a cancel is seen during a generation."""
+    """Generates on a thread of its own, so that a cancel is read during a generation."""
 
     def __init__(self, engine: Engine, requests: IO[bytes], events: IO[bytes]) -> None:
         self._engine = engine
@@ -60,9 +60,8 @@ class _Host:
 
     def run(self) -> None:
         self.send(event="ready", context=self._engine.context)
-        threading.Thread(target=self._read, daemon=True).start()
-        while True:
-            self._generate(self._waiting.get())
+        threading.Thread(target=self._generate_all, daemon=True).start()
+        self._read()
 
     def send(self, **event: Any) -> None:
         with self._write_lock:
@@ -78,7 +77,11 @@ class _Host:
                 self._cancel(request["id"])
             else:
                 self._answer(request["id"], partial(self._count, request))
-        os._exit(0)  # the parent is gone; the main thread may be deep in native code
+        os._exit(0)  # the parent is gone; the other thread may be deep in native code
+
+    def _generate_all(self) -> None:
+        while True:
+            self._generate(self._waiting.get())
 
     def _cancel(self, request: int) -> None:
         with self._state:
@@ -141,12 +144,11 @@ def serve(open_engine: Callable[[], Engine]) -> None:
         events.write(json.dumps(failure).encode() + b"\n")
         events.flush()
         return
-    # Not sys.stdin: Python waits for its lock at exit, and the reading thread holds it.
-    _Host(engine, open(0, "rb", closefd=False), events).run()
+    _Host(engine, sys.stdin.buffer, events).run()
 
 
 def _die(failure: threading.ExceptHookArgs) -> None:
-    """End the process when a thread fails: a host that no longer listens is worse than none."""
+    """End the process when generating fails: a host that no longer works is worse than none."""
     threading.__excepthook__(failure)
     os._exit(1)
 

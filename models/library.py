@@ -174,8 +174,10 @@ class Library:
     def close(self) -> None:
         """Free every model. Closing twice is allowed."""
         with self._lock:
-            for model in [*self._chat.values(), *self._embedders.values()]:
+            for model in self._chat.values():
                 model.close()
+            for embedder in self._embedders.values():
+                embedder.close()
             self._chat.clear()
             self._embedders.clear()
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from localmem.models.child import Child, ChildDied, Event, Inbox
@@ -171,9 +172,9 @@ class HostedModel:
             except (ChildDied, LocalmemError):
                 return _NOTHING
             if event is not None and event["event"] == "done":
-                return _finished(event)
-        child.kill()
-        self._drop()
+                # Whatever it says: text that was still under way is not delivered.
+                return replace(_finished(event), reason=StopReason.CANCELLED)
+        self._drop(child)
         return _NOTHING
 
     def _take_turn(self, limits: _Limits) -> None:

@@ -5,10 +5,10 @@ the attention mask, then length 1, as in sentence-transformers. Inputs ``input_i
 ``attention_mask``, int64 (batch, tokens); output ``sentence_embedding``, float32 (batch, 384).
 
 The weight matrices are int8, one scale per output channel. Activations become uint8 in the graph
-with **one scale per token**: ONNX Runtime's own dynamic quantisation takes one scale for the whole
-batch, so that a text's vector depends on the texts that happen to be beside it. Here products
-are exact integers and every scale comes from its own row, so a text has one vector. The mean cosine
-to float32 is 0.997, at about twice its speed.
+with **a scale and a zero point per token**. ONNX Runtime's own dynamic quantisation takes one scale
+for the whole batch, so that a text's vector depends on the texts that happen to be beside it. Here
+products are exact integers and every scale comes from its own row, so a text has one vector.
+Measured on 2,760 chat messages: mean cosine to float32 0.9986, least 0.98; 1.5 times its speed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-VARIANT = "int8-per-token-1"
+VARIANT = "int8-per-token"
 """Name of the arithmetic; the catalogue names it too. Vectors of two variants are never mixed."""
 
 LAYERS, HEADS, DIMENSION = 6, 12, 384
@@ -55,16 +55,21 @@ class _Graph:
         """``x @ weight.T`` for x (rows, in) and weight (out, in), in integers; no bias."""
         scale = np.maximum(np.abs(weight).max(axis=1), 1e-9) / 127
         integers = np.round(weight / scale[:, None]).astype(np.int8)
-        largest = self.op("ReduceMax", x, self.ints(-1), keepdims=0)
-        smallest = self.op("ReduceMin", x, self.ints(-1), keepdims=0)
-        extent = self.op("Max", largest, self.op("Neg", smallest), self.constant("tiny", np.float32(1e-9)))
-        row_scale = self.op("Mul", extent, self.constant("1/127", np.float32(1 / 127)))
-        zero = self.constant("128", np.uint8(128))  # uint8 with this zero: the fast kernel's type
-        row_zero = self.op("Expand", zero, self.op("Shape", row_scale))
-        rows = self.op("QuantizeLinear", x, row_scale, row_zero, axis=0)
-        product = self.op("MatMulInteger", rows, self.constant(f"{name}.int8", integers.T), zero)
-        product = self.op("DequantizeLinear", product, row_scale, axis=0)
-        return self.op("Mul", product, self.constant(f"{name}.scale", scale.astype(np.float32)))
+        nought = self.constant("0", np.float32(0))
+        high = self.op("Max", self.op("ReduceMax", x, self.ints(-1), keepdims=0), nought)
+        low = self.op("Min", self.op("ReduceMin", x, self.ints(-1), keepdims=0), nought)
+        step = self.op("Mul", self.op("Sub", high, low), self.constant("1/255", np.float32(1 / 255)))
+        step = self.op("Max", step, self.constant("tiny", np.float32(1e-9)))
+        zero = self.op("Round", self.op("Div", self.op("Neg", low), step))  # the integer that means 0.0
+        rows = self.op("QuantizeLinear", x, step, self.op("Cast", zero, to=TensorProto.UINT8), axis=0)
+        # The kernel takes one zero point for all rows, so it is told 0, and each row's
+        # surplus, zero * step * sum(weight), is taken off afterwards.
+        product = self.op("MatMulInteger", rows, self.constant(f"{name}.int8", integers.T))
+        product = self.op("DequantizeLinear", product, step, axis=0)
+        product = self.op("Mul", product, self.constant(f"{name}.scale", scale.astype(np.float32)))
+        surplus = self.op("Unsqueeze", self.op("Mul", zero, step), self.ints(-1))
+        sums = (integers.sum(axis=1, dtype=np.int32) * scale).astype(np.float32)
+        return self.op("Gemm", surplus, self.constant(f"{name}.sums", -sums[None, :]), product)
 
 
 def write_graph(weights: Path, target: Path) -> None:

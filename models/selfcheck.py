@@ -113,4 +113,5 @@ def _attempt(name: str, check: Callable[[], str]) -> Check:
     except ModelError as error:
         return Check(name, False, str(error), "localmem models verify")
     except ImportError as error:
-        return Check(name, False, str(error), f"{shlex.quote(sys.executable)} -m pip install localmem-assistant")
+        remedy = f"{shlex.quote(sys.executable)} -m pip install --force-reinstall localmem-assistant"
+        return Check(name, False, str(error), remedy)

@@ -54,7 +54,9 @@ def test_importing_loads_no_heavy_library(module: str) -> None:
         f"import sys, {module}\n"
         "print([name for name in ('textual', 'llama_cpp', 'onnxruntime', 'onnx', 'fastembed') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

@@ -1,1 +1,31 @@
-"""."""
+"""The Textual chat, imported as ``localmem.tui``: one more consumer of :mod:`localmem.events`.
+
+It lies above the rest: nothing in localmem imports it, and textual is loaded when :func:`run` is called.
+"""
+
+from __future__ import annotations
+
+from localmem.models.library import Library
+
+from localmem.memory import CHAT_SOURCE, Memory
+
+
+def run(memory: Memory, library: Library, *, session_id: int | None, last: bool) -> None:
+    """Open the chat and return when the person quits; the caller closes ``memory`` and ``library``.
+
+    It opens session ``session_id``, or with ``last`` the latest chat, or else a new one. Raises
+    :class:`BadInput`, before anything is drawn, when there is no such session.
+    """
+    from localmem.tui.app import ChatApp
+
+    opened = session_to_open(memory, session_id, last)
+    ChatApp(memory, lambda: library.chat_model("answerer"), opened).run()
+
+
+def session_to_open(memory: Memory, session_id: int | None, last: bool) -> int | None:
+    """Id of the session that :func:`run` opens; None: a new one."""
+    if session_id is not None:
+        return memory.session(session_id).id
+    if not last:
+        return None
+    return next((session.id for session in memory.sessions() if session.source == CHAT_SOURCE), None)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from localmem.answering.dates import day_text
 from localmem.answering.question import Kind, Question
 from localmem.answering.sentences import Sentence
+from localmem.dates import day_text
 from localmem.index.tokens import terms
 from localmem.types import Role
 
@@ -88,7 +88,9 @@ def _in_unit(days: int, unit: str) -> tuple[str, str]:
 def _count(sentences: Sequence[Sentence]) -> Draft:
     items: list[tuple[set[str], Sentence]] = []
     for _, sentence in rank(sentences):
-        told = sentence.message.role is Role.USER and not sentence.attached and not sentence.text.endswith("?")
+        told = (
+            sentence.message.role is Role.USER and not sentence.attached and not sentence.text.endswith("?")
+        )
         if not told or sentence.coverage < COUNTED:
             continue
         have = set(terms(sentence.text))

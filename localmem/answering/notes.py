@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localmem.answering.dates import day_text
 from localmem.answering.draft import rank
 from localmem.answering.sentences import Sentence
+from localmem.dates import day_text
 from localmem.types import Role
 
 NOTES = 8

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import zip_longest
 
-from localmem.answering.dates import DateMention, dates_in
+from localmem.dates import DateMention, dates_in
 from localmem.index.tokens import terms
 from localmem.types import Evidence, Message
 

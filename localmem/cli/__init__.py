@@ -10,6 +10,8 @@ import click
 
 from localmem import __version__
 from localmem.cli.context import Context, pass_context
+from localmem.cli.doctor import doctor_command
+from localmem.cli.evaluation import eval_group
 from localmem.cli.history import import_command, sessions_command, show_command
 from localmem.cli.models import models_group
 from localmem.cli.questions import ask_command, demo_command, search_command
@@ -54,7 +56,9 @@ for command in (
     ask_command,
     build_command,
     models_group,
+    doctor_command,
     demo_command,
+    eval_group,
 ):
     cli.add_command(command)
 

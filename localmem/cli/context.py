@@ -30,7 +30,8 @@ class Context:
 
     def __init__(self, db: Path | None, home: Path | None, quiet: bool) -> None:
         self.database = db or default_database()
-        self.library = Library(home or default_home())
+        self.home = home or default_home()
+        self.library = Library(self.home)
         self.quiet = quiet
         self._memory: Memory | None = None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from localmem.errors import EmbeddingMismatch
-from localmem.index.dense import DenseIndex
-from localmem.index.document import dense_text
-from localmem.models.protocols import Embedder, Vectors
+from localmem.index.mirror import Mirror
+from localmem.index.pieces import Piece, pieces_of, store_pieces, weight_of
+from localmem.models.protocols import Embedder
 from localmem.store import Database, SessionStore
 
 BATCH = 256
@@ -25,7 +25,8 @@ class EmbeddingQueue:
         self._database = database
         self._sessions = SessionStore(database)
         self.embedder = embedder
-        self.index = DenseIndex(database, self._register(), embedder.dimension)
+        self._model_id = self._register()
+        self.mirror = Mirror(database, self._model_id, embedder.dimension)
 
     def _register(self) -> int:
         with self._database.atomic() as connection:
@@ -56,9 +57,9 @@ class EmbeddingQueue:
                 "SELECT message_id FROM pending_embedding ORDER BY message_id LIMIT ?", (BATCH,)
             )
         ]
-        vectors = _embed(self._sessions, self.embedder, ids)
+        pieces = _embed(self._sessions, self.embedder, ids)
         with self._database.atomic() as connection:
-            self.index.add(vectors)
+            store_pieces(connection, self._model_id, pieces)
             connection.executemany("DELETE FROM pending_embedding WHERE message_id = ?", ((i,) for i in ids))
         return len(ids)
 
@@ -74,14 +75,15 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
             "SELECT id FROM embedding_model WHERE fingerprint = ?", (embedder.fingerprint,)
         ).fetchone()
         model_id = row[0] if row else _add_model(database, embedder, current=False)
-    index = DenseIndex(database, model_id, embedder.dimension)
     missing = "FROM message WHERE id NOT IN (SELECT message_id FROM vector WHERE model_id = ?1)"
     while True:
         ids = [
             i for (i,) in connection.execute(f"SELECT id {missing} ORDER BY id LIMIT {BATCH}", (model_id,))
         ]
         if ids:
-            index.add(_embed(sessions, embedder, ids))
+            pieces = _embed(sessions, embedder, ids)
+            with database.atomic():
+                store_pieces(connection, model_id, pieces)
             _, total, _ = sessions.counts()
             left = connection.execute(f"SELECT count(*) {missing}", (model_id,)).get
             progress(total - left, total)
@@ -104,13 +106,17 @@ def _add_model(database: Database, embedder: Embedder, *, current: bool) -> int:
         return connection.last_insert_rowid()
 
 
-def _embed(sessions: SessionStore, embedder: Embedder, ids: Sequence[int]) -> dict[int, Vectors]:
-    """Message id -> vectors of its parts."""
+def _embed(sessions: SessionStore, embedder: Embedder, ids: Sequence[int]) -> dict[int, list[Piece]]:
+    """Message id -> its pieces."""
     messages = sessions.messages_by_id(ids)
-    parts = {i: embedder.split(dense_text(message)) for i, message in sorted(messages.items())}
-    flat = embedder.embed_documents([part for pieces in parts.values() for part in pieces])
-    vectors, start = {}, 0
-    for message_id, pieces in parts.items():
-        vectors[message_id] = flat[start : start + len(pieces)]
-        start += len(pieces)
-    return vectors
+    texts = {i: _windows(embedder, pieces_of(message)) for i, message in sorted(messages.items())}
+    vectors = iter(embedder.embed_documents([text for pieces in texts.values() for text in pieces]))
+    return {
+        message_id: [Piece(next(vectors), weight_of(text)) for text in pieces]
+        for message_id, pieces in texts.items()
+    }
+
+
+def _windows(embedder: Embedder, pieces: Sequence[str]) -> list[str]:
+    """The pieces, those cut further that the model could not read whole."""
+    return [part for piece in pieces for part in embedder.split(piece)]

@@ -1,147 +1,102 @@
-"""BM25 over messages: exact scores, appended to without a rebuild, shared between processes.
+"""BM25 of messages and of the windows around them, exact at every moment.
 
-The truth is ``message_terms``, one row a message, written in the message's own transaction.
-*Segments* (:mod:`localmem.index.segments`) hold ranges of it inverted. Frequencies and lengths are
-summed over all of them at query time, so a score is that of one index over everything committed.
+Frequencies and lengths are summed over all parts of the index at query time, so a score is that of one
+index over everything committed. A window is a message with its neighbours at distance one and two in its
+session, their term frequencies weighted by :data:`KERNEL`.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import threading
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localmem.index import segments
-from localmem.index.postings import Ids, Postings, pack_terms
-from localmem.index.tokens import query_terms, terms
-from localmem.store import Database
+from localmem.index.columns import Columns, Rows
+from localmem.index.mirror import View
 
-K1 = 1.5
+K1 = 0.9
 """Saturation of term frequency."""
-B = 0.75
-"""How much a message's length counts."""
+B = 0.4
+"""How much length counts; both low, because messages are short and a longer one often says more."""
+KERNEL = (1.0, 0.75, 0.5)
+"""Weight of a message and of its neighbours at distance one and two in a window."""
 
 Scores = NDArray[np.float64]
 
 
-class LexicalIndex:
-    """BM25 search. Safe from several threads; sees what other processes have committed.
+class TermMatches:
+    """Where the terms of a query stand: rows and frequencies, and the idf of each term."""
 
-    Inside a transaction it answers from what was committed before.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._seen = (-1, -1, -1)
-        self._segments: dict[int, Postings] = {}
-        self._tail = Postings.build([])
-
-    def add(self, texts: Mapping[int, str]) -> None:
-        """Index messages (id -> searchable text), inside the transaction that stores them."""
-        counted = {message_id: Counter(terms(text)) for message_id, text in texts.items()}
-        distinct = json.dumps(sorted({term for counts in counted.values() for term in counts}))
-        with self._database.atomic() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO term (text) SELECT value FROM json_each(?)", (distinct,)
-            )
-            ids: dict[str, int] = dict(
-                connection.execute(
-                    "SELECT text, id FROM term WHERE text IN (SELECT value FROM json_each(?))", (distinct,)
-                )
-            )
-            connection.executemany(
-                "INSERT INTO message_terms (message_id, length, terms) VALUES (?, ?, ?)",
-                (
-                    (message_id, counts.total(), pack_terms([ids[term] for term in counts], counts.values()))
-                    for message_id, counts in counted.items()
-                ),
-            )
-
-    def scores(self, query: str) -> tuple[Ids, Scores]:
-        """Ids (ascending) and BM25 scores of all messages that share a term with ``query``.
-
-        The idf is Lucene's, log(1 + (N - df + 0.5) / (df + 0.5)), which is never negative.
-        """
-        with self._lock:
-            parts = self._refreshed()
-        known = self._database.connection().execute(
-            "SELECT id FROM term WHERE text IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (json.dumps(query_terms(query)),),
-        )
-        found = [[part.of(term) for part in parts] for (term,) in known]
-        total = sum(len(part.documents) for part in parts)
-        average = sum(int(part.lengths.sum()) for part in parts) / max(total, 1)
-        ids, values = [np.empty(0, np.int64)], [np.empty(0)]
-        for place, part in enumerate(parts):
-            score = np.zeros(len(part.documents))
-            for postings in found:
-                frequency = sum(len(places) for places, _ in postings)
-                idf = _idf(total, frequency)
-                at, counts = postings[place]
-                norm = K1 * (1 - B + B * part.lengths[at] / average)
-                score[at] += idf * counts * (K1 + 1) / (counts + norm)
-            hits = np.flatnonzero(score)
-            ids.append(part.documents[hits])
-            values.append(score[hits])
-        return _ascending(np.concatenate(ids), np.concatenate(values))
-
-    def weights(self, words: Sequence[str]) -> dict[str, float]:
-        """The idf of each term of ``words``; of one that no message has, that of the rarest."""
-        with self._lock:
-            parts = self._refreshed()
-        ids = dict(
-            self._database.connection().execute(
-                "SELECT text, id FROM term WHERE text IN (SELECT value FROM json_each(?))",
-                (json.dumps(words),),
-            )
-        )
-        total = sum(len(part.documents) for part in parts)
-        return {
-            word: _idf(total, sum(len(part.of(ids[word])[0]) for part in parts) if word in ids else 0)
-            for word in words
-        }
-
-    def merge(self) -> None:
-        """Cover the tail by segments and join small ones; scores stay the same."""
-        with self._database.atomic() as connection:
-            segments.merge(connection)
-
-    def _refreshed(self) -> list[Postings]:
-        """Postings of all that is committed, the uncovered tail last. The lock is held."""
-        if self._database.connection().in_transaction:
-            return [*self._segments.values(), self._tail]
-        with self._database.snapshot() as connection:
-            deletions, segment, last = connection.execute(
-                "SELECT (SELECT value FROM counter WHERE name = 'deletions'), "
-                "(SELECT coalesce(max(id), 0) FROM lexical_segment), "
-                "(SELECT coalesce(max(message_id), 0) FROM message_terms)"
-            ).get
-            if (deletions, segment, last) != self._seen:
-                stored = segments.spans(connection)
-                after = self._seen[2]
-                if (deletions, segment) != self._seen[:2]:
-                    self._segments = {
-                        i: self._segments.get(i) or segments.load(connection, i) for i, _, _ in stored
-                    }
-                    self._tail = Postings.build([])
-                    after = 0
-                fresh = [Postings.build(rows) for rows in segments.uncovered(connection, stored, after)]
-                self._tail = Postings.joined([self._tail, *fresh])
-                self._seen = (deletions, segment, last)
-        return [*self._segments.values(), self._tail]
+    def __init__(self, view: View, words: Collection[str], ids: Mapping[str, int]) -> None:
+        self.idf: dict[str, float] = {}
+        self.found: dict[str, tuple[Rows, Rows]] = {}
+        """Term -> (rows, frequencies) of the messages that have it."""
+        total = len(view.columns)
+        for word in words:
+            rows = [np.empty(0, np.int32)]
+            counts = [np.empty(0, np.int32)]
+            if word in ids:
+                for postings, part_rows in view.parts:
+                    places, frequencies = postings.of(ids[word])
+                    rows.append(part_rows[places])
+                    counts.append(frequencies)
+            self.found[word] = np.concatenate(rows), np.concatenate(counts)
+            self.idf[word] = idf(total, len(self.found[word][0]))
 
 
-def _idf(total: int, frequency: int) -> float:
+def idf(total: int, frequency: int) -> float:
+    """Lucene's idf, log(1 + (N - df + 0.5) / (df + 0.5)), which is never negative."""
     return math.log1p((total - frequency + 0.5) / (frequency + 0.5))
 
 
-def _ascending(ids: Ids, scores: Scores) -> tuple[Ids, Scores]:
-    """By message id: segments lie in order, but the tail may have gaps between them."""
-    order = np.argsort(ids, kind="stable")
-    return ids[order], scores[order]
+def bm25(columns: Columns, matches: TermMatches) -> Scores:
+    """BM25 of every message, shape (n,); 0 where no term occurs."""
+    scores = np.zeros(len(columns))
+    average = max(float(columns.words.mean()), 1e-9) if len(columns) else 1.0
+    for word, (rows, counts) in matches.found.items():
+        scores[rows] += matches.idf[word] * _saturated(counts, columns.words[rows], average)
+    return scores
+
+
+def window_bm25(columns: Columns, matches: TermMatches) -> Scores:
+    """BM25 of the window around every message, shape (n,)."""
+    scores = np.zeros(len(columns))
+    lengths = spread(columns, columns.words)
+    average = max(float(lengths.mean()), 1e-9) if len(columns) else 1.0
+    frequency = np.zeros(len(columns) + 1)  # the last place takes what falls outside of a session
+    for word, (rows, counts) in matches.found.items():
+        touched = [rows]
+        frequency[rows] += KERNEL[0] * counts
+        for step in (columns.before, columns.after):
+            near = rows
+            for weight in KERNEL[1:]:
+                near = np.where(near < 0, near, step[near])
+                frequency[near] += weight * counts
+                touched.append(near)
+        frequency[-1] = 0.0
+        at = np.concatenate(touched)
+        at = at[at >= 0]
+        # A row touched twice is assigned the same value twice.
+        scores[at] = scores[at] + matches.idf[word] * _saturated(frequency[at], lengths[at], average)
+        frequency[at] = 0.0
+    return scores
+
+
+def spread(columns: Columns, values: NDArray[np.generic]) -> Scores:
+    """Sum of ``values`` over each window, weighted by :data:`KERNEL`, shape (n,)."""
+    padded = np.append(values.astype(np.float64), 0.0)
+    total = KERNEL[0] * padded[:-1]
+    for step in (columns.before, columns.after):
+        near = step
+        for weight in KERNEL[1:]:
+            total += weight * padded[near]
+            near = np.where(near < 0, near, step[near])
+    return total
+
+
+def _saturated(frequency: NDArray[np.generic], length: NDArray[np.generic], average: float) -> Scores:
+    tf = frequency.astype(np.float64)
+    result: Scores = tf * (K1 + 1) / (tf + K1 * (1 - B + B * length.astype(np.float64) / average))
+    return result

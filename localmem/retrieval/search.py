@@ -1,23 +1,25 @@
-"""Hybrid message search: BM25 and cosine, fused by reciprocal rank."""
+"""Message search: one ranking over words, meaning, neighbourhood, speaker and time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localmem.index.columns import NO_DAY, Columns, day_of
+from localmem.index.dense import Similarity, similarity
 from localmem.index.embedding import EmbeddingQueue
-from localmem.index.fusion import ranked, reciprocal_rank_fusion
-from localmem.index.lexical import LexicalIndex
-from localmem.index.postings import Ids
+from localmem.index.lexical import TermMatches
+from localmem.index.mirror import View
+from localmem.index.terms import term_ids
+from localmem.retrieval.asked import read
+from localmem.retrieval.ranking import Ranking, rank
 from localmem.store import Database, SessionStore
 from localmem.store.columns import time_to_columns
-from localmem.types import Hit
-
-DEPTH = 200
-"""How deep each list is that the fusion reads."""
+from localmem.types import Hit, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,59 +41,92 @@ NO_FILTER = Filter()
 
 
 class HybridSearch:
-    """Ranks the messages of a store for a query."""
+    """Ranks the messages of a store for a question."""
 
-    def __init__(self, database: Database, lexical: LexicalIndex, queue: EmbeddingQueue) -> None:
+    def __init__(self, database: Database, queue: EmbeddingQueue) -> None:
         self._database = database
         self._sessions = SessionStore(database)
-        self._lexical = lexical
         self._queue = queue
 
-    def search(self, query: str, k: int, only: Filter = NO_FILTER, *, by_session: bool = False) -> list[Hit]:
+    def search(
+        self,
+        query: str,
+        k: int,
+        only: Filter = NO_FILTER,
+        *,
+        asked_on: date | None = None,
+        by_session: bool = False,
+    ) -> list[Hit]:
         """The ``k`` best messages, best first; equal scores by id. ``by_session``: the best of each session.
 
-        A message that shares no term with the query and has no similarity to it is not a hit.
+        ``asked_on`` is the day that relative dates in the query count from; None: the day of the newest
+        message. A message that has nothing to do with the query is not a hit.
         """
-        if k < 1 or not query.strip():
+        view = self.view()
+        if k < 1 or not query.strip() or not len(view.columns):
             return []
-        vector = self._queue.embedder.embed_query(query)
-        lists = {"lexical": self._lexical.scores(query), "dense": self._queue.index.scores(vector)}
-        allowed = self._allowed(only) if only else None
-        rankings = {name: _ranking(ids, scores, allowed) for name, (ids, scores) in lists.items()}
-        ids, scores = reciprocal_rank_fusion(list(rankings.values()))
-        best = ranked(ids, scores, len(ids) if by_session else k)
-        gains = dict(zip(ids.tolist(), scores.tolist(), strict=True))
-        cosines = dict(zip(*(column.tolist() for column in lists["dense"]), strict=True))
-        messages = self._sessions.messages_by_id(best.tolist())
-        hits = [
-            Hit(
-                messages[i],
-                gains[i],
-                cosines.get(i, 0.0),
-                tuple(name for name, ranking in rankings.items() if i in ranking),
-            )
-            for i in best.tolist()
-            if i in messages  # deleted by another process since the indexes were read
-        ]
+        asked = read(query, view.columns.names, asked_on or _newest_day(view.columns))
+        matches, near = self.matches(view, asked.terms), self.similarity(view, asked.similar_to)
+        ranking = rank(view.columns, matches, near, asked)
+        found = ranking.found()
+        if only:
+            found &= np.isin(view.columns.ids, self._allowed(only))
+        rows = np.flatnonzero(found)
+        rows = rows[np.lexsort((rows, -ranking.total[rows]))]
         if by_session:
-            first: dict[int, Hit] = {}
-            for hit in hits:
-                first.setdefault(hit.message.session_id, hit)
-            hits = list(first.values())
-        return hits[:k]
+            rows = rows[np.sort(np.unique(view.columns.session[rows], return_index=True)[1])]
+        rows = rows[:k]
+        return [
+            Hit(
+                message=message,
+                score=float(ranking.total[row]),
+                similarity=float(ranking.similarity.message[row]) if ranking.similarity.known[row] else 0.0,
+                views=_views(ranking, row),
+            )
+            for row, message in self.messages(view, rows)
+        ]
 
-    def _allowed(self, only: Filter) -> Ids:
+    def view(self) -> View:
+        """What is committed now."""
+        return self._queue.mirror.view()
+
+    def matches(self, view: View, words: tuple[str, ...]) -> TermMatches:
+        """Where terms stand in a view, and their idf; of one that no message has, that of the rarest."""
+        return TermMatches(view, words, term_ids(self._database.connection(), words))
+
+    def similarity(self, view: View, text: str) -> Similarity:
+        """How similar the messages of a view are to a text."""
+        return similarity(view.columns, view.pieces, self._queue.embedder.embed_query(text))
+
+    def messages(self, view: View, rows: NDArray[np.int64]) -> Iterator[tuple[int, Message]]:
+        """The messages at rows of a view; those deleted by another process since then are left out."""
+        ids = view.columns.ids[rows].tolist()
+        messages = self._sessions.messages_by_id(ids)
+        for row, message_id in zip(rows.tolist(), ids, strict=True):
+            if message_id in messages:
+                yield row, messages[message_id]
+
+    def _allowed(self, only: Filter) -> list[int]:
         after, before = time_to_columns(only.after)[0], time_to_columns(only.before)[0]
         rows = self._database.connection().execute(
             "SELECT id FROM message WHERE (?1 IS NULL OR sent_at >= ?1) AND (?2 IS NULL OR sent_at < ?2) "
             "AND (?3 IS NULL OR session_id != ?3)",
             (after, before, only.without_session),
         )
-        return np.array([i for (i,) in rows], dtype=np.int64)
+        return [int(message_id) for (message_id,) in rows]
 
 
-def _ranking(ids: Ids, scores: NDArray[np.float64], allowed: Ids | None) -> Ids:
-    keep = scores > 0
-    if allowed is not None:
-        keep &= np.isin(ids, allowed)
-    return ranked(ids[keep], scores[keep], DEPTH)
+def _newest_day(columns: Columns) -> date | None:
+    newest = int(columns.day.max())
+    return None if newest == NO_DAY else day_of(newest)
+
+
+def _views(ranking: Ranking, row: int) -> tuple[str, ...]:
+    """What found a message, in the words of ``search --json``."""
+    parts = {
+        "lexical": ranking.lexical[row] > 0,
+        "dense": ranking.similarity.known[row] and ranking.similarity.message[row] > 0,
+        "window": ranking.window_lexical[row] > ranking.lexical[row],
+        "speaker": ranking.speaker[row],
+    }
+    return tuple(name for name, part in parts.items() if part)

@@ -70,7 +70,8 @@ def m001_sessions(connection: apsw.Connection) -> None:
 def m002_indexes(connection: apsw.Connection) -> None:
     """What makes messages findable, hung on them by foreign key.
 
-    ``message_terms`` is the truth of the lexical index: term ids and frequencies of one message.
+    ``message_terms`` is the truth of the lexical index: term ids and frequencies of one message, and
+    what its text tells at a look (``marks``).
     ``lexical_segment`` holds the same, inverted, for a range of message ids; it is dropped when a
     message of its range goes, and made again from ``message_terms``. ``vector`` is the truth of the
     dense index, one row for each part of a message; ``pending_embedding`` is its queue.
@@ -82,6 +83,7 @@ def m002_indexes(connection: apsw.Connection) -> None:
         CREATE TABLE message_terms (
             message_id INTEGER PRIMARY KEY REFERENCES message ON DELETE CASCADE,
             length INTEGER NOT NULL,
+            marks INTEGER NOT NULL,
             terms BLOB NOT NULL
         ) STRICT;
         CREATE TABLE lexical_segment (
@@ -108,6 +110,7 @@ def m002_indexes(connection: apsw.Connection) -> None:
             message_id INTEGER NOT NULL REFERENCES message ON DELETE CASCADE,
             model_id INTEGER NOT NULL REFERENCES embedding_model ON DELETE CASCADE,
             part INTEGER NOT NULL,
+            words INTEGER NOT NULL,
             embedding BLOB NOT NULL,
             UNIQUE (message_id, model_id, part)
         ) STRICT;

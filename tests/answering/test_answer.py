@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from importlib import resources
 
 import pytest
+from localmem.models.scripted import ScriptedModel
 
 from localmem.errors import BadInput, ModelCrashed
 from localmem.events import AnswerDelta, Answered, Fallback
 from localmem.importers.run import import_files
 from localmem.memory import Memory
-from localmem.models.scripted import ScriptedModel
 from localmem.types import Answer, NewSession
 
 Said = Callable[..., NewSession]
@@ -56,7 +56,9 @@ def test_when_is_answered_with_the_date_that_code_resolved(dentist: Memory) -> N
     answer = ask(dentist, "When did I plant tulips?")
     assert answer.text.startswith("9 May 2026.")
     (cited,) = answer.citations
-    assert {item.message.id: item.message.text for item in answer.evidence}[cited] == "I planted tulips yesterday."
+    assert {item.message.id: item.message.text for item in answer.evidence}[
+        cited
+    ] == "I planted tulips yesterday."
 
 
 def test_what_was_never_said_is_not_answered(dentist: Memory) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+from localmem.models.scripted import ScriptedModel
 
 from localmem.errors import BadInput, ModelCrashed, PromptTooLong
 from localmem.events import AnswerDelta, NotesMade, Recalled, Replied, Stored
 from localmem.memory import Memory
-from localmem.models.scripted import ScriptedModel
 from localmem.types import NewSession, Role
 
 Said = Callable[..., NewSession]
@@ -36,7 +36,12 @@ def test_a_reply_is_streamed_and_stored_and_the_session_goes_on(memory: Memory) 
     session_id = events[0].message.session_id  # type: ignore[union-attr]
     assert "".join(e.text for e in events if isinstance(e, AnswerDelta)) == "Hi, how are you?"
     list(memory.chat("Fine, thanks", model=model, session_id=session_id))
-    assert [text for _, text in chat_texts(memory)] == ["Hello there", "Hi, how are you?", "Fine, thanks", "Good to hear."]
+    assert [text for _, text in chat_texts(memory)] == [
+        "Hello there",
+        "Hi, how are you?",
+        "Fine, thanks",
+        "Good to hear.",
+    ]
     assert [m.text for m in model.history[1]][1:] == ["Hello there", "Hi, how are you?", "Fine, thanks"]
     assert memory.session(session_id).title == "Hello there"
 

@@ -14,8 +14,18 @@ Run = Callable[..., tuple[int, str, str]]
 
 LINES = [
     {"session": "a", "role": "user", "text": "My cat is called Miso.", "at": "2026-03-01T10:00:00+01:00"},
-    {"session": "a", "role": "assistant", "text": "A fine name for a cat.", "at": "2026-03-01T10:00:05+01:00"},
-    {"session": "b", "role": "user", "text": "I planted tulips [/ yesterday.", "at": "2026-04-01T10:00:00+02:00"},
+    {
+        "session": "a",
+        "role": "assistant",
+        "text": "A fine name for a cat.",
+        "at": "2026-03-01T10:00:05+01:00",
+    },
+    {
+        "session": "b",
+        "role": "user",
+        "text": "I planted tulips [/ yesterday.",
+        "at": "2026-04-01T10:00:00+02:00",
+    },
 ]
 
 
@@ -46,7 +56,14 @@ def as_json(result: tuple[int, str, str]) -> Any:
 
 
 def test_import_reports_what_the_file_holds_and_takes_nothing_in_twice(run: Run, history: Path) -> None:
-    expected = {"conversations": 1, "sessions": 2, "messages": 3, "new_messages": 3, "skipped": {}, "failures": []}
+    expected = {
+        "conversations": 1,
+        "sessions": 2,
+        "messages": 3,
+        "new_messages": 3,
+        "skipped": {},
+        "failures": [],
+    }
     assert as_json(run("import", str(history), "--json")) == expected
     assert as_json(run("import", str(history), "--json")) == {**expected, "new_messages": 0}
     assert [s["messages"] for s in as_json(run("sessions", "--json"))] == [1, 2]
@@ -74,7 +91,9 @@ def test_search_has_the_documented_fields(run: Run, history: Path) -> None:
         "message_id", "external_id", "source", "session_id", "session_date", "speaker", "text", "score", "views",
     }  # fmt: skip
     assert first["source"] == "history"
-    assert as_json(run("search", "cat tulips", "--after", "2026-03-15", "--json"))[0]["text"] == LINES[2]["text"]
+    assert (
+        as_json(run("search", "cat tulips", "--after", "2026-03-15", "--json"))[0]["text"] == LINES[2]["text"]
+    )
     assert len(as_json(run("search", "cat tulips", "--scope", "sessions", "--json"))) == 2
 
 
@@ -85,13 +104,22 @@ def test_ask_has_the_documented_fields_and_cites_its_evidence(run: Run, history:
         "answer", "abstained", "citations", "evidence", "notes", "requirements", "policy", "stop_reason", "trace",
         "ledger",
     }  # fmt: skip
-    assert set(answer["evidence"][0]) == {"message_id", "external_id", "source", "session_id", "layer", "text"}
+    assert set(answer["evidence"][0]) == {
+        "message_id",
+        "external_id",
+        "source",
+        "session_id",
+        "layer",
+        "text",
+    }
     texts = {item["message_id"]: item["text"] for item in answer["evidence"]}
     assert LINES[0]["text"] in {texts[i] for i in answer["citations"]}
     assert "Miso" in answer["answer"]
 
 
-def test_ask_says_that_no_model_was_used_and_abstains_from_what_was_never_said(run: Run, history: Path) -> None:
+def test_ask_says_that_no_model_was_used_and_abstains_from_what_was_never_said(
+    run: Run, history: Path
+) -> None:
     run("import", str(history))
     code, out, err = run("ask", "What is my cat called?", "--no-llm")
     assert (code, "Miso" in out, "no language model" in err) == (0, True, True)
@@ -141,7 +169,9 @@ def test_a_wrong_call_exits_2_without_a_traceback(run: Run, arguments: list[str]
     assert "Traceback" not in out + err
 
 
-@pytest.mark.parametrize("question", ["[bold] [/ [TODO]", "\x1b[31mred", "\u202eabc 🙂", "a\x00b", "\ud800", "x" * 100_000])
+@pytest.mark.parametrize(
+    "question", ["[bold] [/ [TODO]", "\x1b[31mred", "\u202eabc 🙂", "a\x00b", "\ud800", "x" * 100_000]
+)
 def test_odd_questions_are_answered_or_abstained_from(run: Run, history: Path, question: str) -> None:
     run("import", str(history))
     assert "answer" in as_json(run("ask", question, "--no-llm", "--json"))
@@ -160,6 +190,15 @@ def test_build_embeds_again_after_a_change_of_model(run: Run, history: Path, tmp
     assert (code, "localmem build" in err) == (1, True)
     assert run("build")[0] == 0
     assert "dense" in as_json(run("search", "cat", "--json"))[0]["views"]
+
+
+def test_the_doctor_names_what_is_missing_and_the_command_that_gets_it(run: Run) -> None:
+    code, out, _ = run("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(out)}
+    assert code == 1
+    assert checks["database"]["ok"]
+    assert checks["memory file"]["ok"]
+    assert "localmem models pull smollm2-135m" in checks["model files"]["detail"]
 
 
 def test_models_list_shows_roles_and_what_is_installed(run: Run) -> None:

@@ -3,27 +3,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
-
-from localmem.errors import EmbeddingMismatch
-from localmem.index.embedding import EmbeddingQueue, reembed
-from localmem.memory import Memory, reembed_file
 from localmem.models.hashing import HashEmbedder
 from localmem.models.protocols import Vectors
-from localmem.store import Database, SessionStore
+
+from localmem.errors import EmbeddingMismatch
+from localmem.index.dense import similarity
+from localmem.index.embedding import reembed
+from localmem.memory import Memory, reembed_file
+from localmem.store import Database
 from localmem.types import NewSession
 
 Said = Callable[..., NewSession]
 
 
-class SplittingEmbedder(HashEmbedder):
-    """Splits texts into single words, as a real one splits long texts into windows."""
-
-    def split(self, text: str) -> list[str]:
-        return text.split() or [""]
-
-
-def cosine_oracle(connection, query: Vectors) -> dict[int, float]:  # type: ignore[no-untyped-def]
+def cosine_oracle(connection: apsw.Connection, query: Vectors) -> dict[int, float]:
     """sqlite-vec over the stored rows: no code of ours between the file and the score."""
     return dict(
         connection.execute(
@@ -33,36 +28,65 @@ def cosine_oracle(connection, query: Vectors) -> dict[int, float]:  # type: igno
     )
 
 
-def test_scores_equal_sqlite_vecs_and_a_message_scores_its_best_part(database: Database, said: Said) -> None:
-    sessions = SessionStore(database)
-    embedder = SplittingEmbedder()
-    queue = EmbeddingQueue(database, embedder)
-    with database.atomic() as connection:
-        session_id = sessions.open_session(said())
-        ids = sessions.append(session_id, said("cats like tea", "", "dogs and a very long walk").messages)
-        connection.executemany("INSERT INTO pending_embedding VALUES (?)", ((i,) for i in ids))
-    assert queue.embed_next() == 3
-    query = embedder.embed_query("tea")
-    found, scores = queue.index.scores(query)
-    expected = cosine_oracle(database.connection(), query)
-    assert found.tolist() == sorted(expected)
-    assert scores == pytest.approx([expected[i] for i in found.tolist()], abs=1e-6)
-    assert scores[0] == pytest.approx(1.0)
+def scores(memory: Memory, query: Vectors) -> dict[int, float]:
+    view = memory._queue.mirror.view()
+    found = similarity(view.columns, view.pieces, query)
+    assert found.known.all()
+    return dict(zip(view.columns.ids.tolist(), found.message.tolist(), strict=True))
+
+
+def test_a_message_scores_its_best_piece_as_sqlite_vec_says(memory: Memory, said: Said) -> None:
+    long = "I drink tea. " + "The walk with the dogs was very long and wet today. " * 20 + "Goodbye."
+    memory.add(said("cats like tea", "", long))
+    memory.wait_embedded()
+    query = HashEmbedder().embed_query("tea")
+    expected = cosine_oracle(memory._database.connection(), query)
+    assert memory._database.connection().execute("SELECT count(*) FROM vector").get > 5
+    assert scores(memory, query) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_matrix_follows_appends_and_deletions(memory: Memory, said: Said) -> None:
-    index = memory._queue.index
     query = HashEmbedder().embed_query("tea")
     for size in range(1, 40):
         memory.add(said(f"tea number {size}", session=f"s{size}"))
         memory.wait_embedded()
-        assert len(index.scores(query)[0]) == size
+        assert len(scores(memory, query)) == size
     with memory._database.atomic() as connection:
         connection.execute("DELETE FROM message WHERE id % 2 = 0")
-    found, scores = index.scores(query)
-    expected = cosine_oracle(memory._database.connection(), query)
-    assert dict(zip(found.tolist(), scores.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
+    found = scores(memory, query)
+    assert found == pytest.approx(cosine_oracle(memory._database.connection(), query), abs=1e-6)
     assert len(found) == 20
+
+
+def test_windows_and_sessions_are_what_they_say(memory: Memory, said: Said) -> None:
+    memory.add(said("tea", "cat", "dog", "tea", session="a"))
+    memory.add(said("horse", session="b"))
+    memory.wait_embedded()
+    view = memory._queue.mirror.view()
+    query = HashEmbedder().embed_query("tea")
+    found = similarity(view.columns, view.pieces, query)
+    one = found.message
+    near = [[(0, 1.0), (1, 0.75), (2, 0.5)], [(0, 0.75), (1, 1.0), (2, 0.75), (3, 0.5)]]
+    for row, window in enumerate(near):
+        expected = sum(one[i] * w for i, w in window) / sum(w for _, w in window)
+        assert found.window[row] == pytest.approx(expected, abs=1e-6)
+    assert found.window[4] == pytest.approx(one[4])
+    assert found.session.tolist() == pytest.approx([max(one[:4])] * 4 + [one[4]])
+
+
+def test_a_message_without_a_vector_is_neither_favoured_nor_lost(
+    memory: Memory, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add(said("tea with milk", session="a"))
+    memory.add(said("the walk with my dog", session="b"))
+    memory.wait_embedded()
+    monkeypatch.setattr(memory._worker, "wake", lambda: None)
+    memory.add(said("a blue bicycle", session="c"))
+    assert memory.pending() == 1
+    blue = memory.search("blue bicycle")[0]
+    assert blue.message.text == "a blue bicycle"
+    assert (blue.similarity, "dense" in blue.views) == (0.0, False)
+    assert [hit.message.text for hit in memory.search("tea")][0] == "tea with milk"
 
 
 def test_what_waits_for_its_vector_survives_a_restart(
@@ -76,7 +100,7 @@ def test_what_waits_for_its_vector_survives_a_restart(
     again = open_memory()
     again.wait_embedded()
     assert again.pending() == 0
-    assert again.search("tea")[0].views == ("lexical", "dense")
+    assert "dense" in again.search("tea")[0].views
 
 
 def test_a_failing_embedder_is_heard_of_and_nothing_is_lost(memory: Memory, said: Said) -> None:
@@ -134,5 +158,3 @@ def test_an_interrupted_change_of_model_leaves_the_old_one_working(tmp_path: Pat
     reembed_file(path, HashEmbedder(32), lambda done, total: None)
     with Memory(path, HashEmbedder(32)) as memory:
         assert "dense" in memory.search("tea")[0].views
-
-

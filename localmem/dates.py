@@ -28,6 +28,8 @@ _EXPRESSION = re.compile(
     | (?P<near>yesterday|last\ night|today|tonight|this\ (?:morning|afternoon|evening)|tomorrow)
     | (?P<ago_n>{_COUNT})\ (?P<ago_unit>day|week|month|year)s?\ ago
     | in\ (?P<in_n>{_COUNT})\ (?P<in_unit>day|week|month|year)s?
+    | (?:in|during|since|until|by|early|mid|late|of)\ (?P<month_alone>{_MONTH})\b\.?(?:,?\ (?P<year_c>\d{{4}})\b)?(?!\ \d)
+    | (?:in|during|since|until|by|early|late|of)\ (?P<year_alone>(?:19|20)\d\d)
     | (?P<which>last|this|next)\ (?P<unit>week|weekend|month|year|{_DAY})
     | (?P<day_first>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<month_second>{_MONTH})\b\.?(?:,?\ (?P<year_a>\d{{4}}))?
     | (?P<month_first>{_MONTH})\b\.?\ (?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<year_b>\d{{4}}))?
@@ -51,6 +53,10 @@ class DateMention:
     def __str__(self) -> str:
         if self.first == self.last:
             return day_text(self.first)
+        if (self.first, self.last) == _year(self.first.year):
+            return str(self.first.year)
+        if (self.first, self.last) == _month(self.first):
+            return f"{self.first:%B} {self.first.year}"
         return f"{day_text(self.first)} to {day_text(self.last)}"
 
 
@@ -90,17 +96,19 @@ def _days(match: re.Match[str], said: date) -> tuple[date, date]:
         past = timedelta(days=(said.weekday() - _DAYS.index(part["weekday"])) % 7)
         coming = timedelta(days=(_DAYS.index(part["weekday"]) - said.weekday()) % 7)
         return _one(said + coming if _AHEAD.search(match.string[: match.start()]) else said - past)
+    if "year_alone" in part:
+        return _year(int(part["year_alone"]))
+    if "month_alone" in part:
+        month = _month_number(part["month_alone"])
+        if "year_c" in part:
+            return _month(date(int(part["year_c"]), month, 1))
+        return _month(_nearest(said, month, 15))
     day = int(part.get("day_first") or part["day_second"])
-    month = next(
-        number
-        for number, name in enumerate(_MONTHS, 1)
-        if name.startswith((part.get("month_second") or part["month_first"])[:3])
-    )
+    month = _month_number(part.get("month_second") or part["month_first"])
     year = part.get("year_a") or part.get("year_b")
     if year:
         return _one(date(int(year), month, day))
-    # Without a year the nearest such day is meant.
-    return _one(min((date(said.year + y, month, day) for y in (-1, 0, 1)), key=lambda d: abs(d - said)))
+    return _one(_nearest(said, month, day))
 
 
 def _one(day: date) -> tuple[date, date]:
@@ -117,7 +125,7 @@ def _shifted(said: date, count: int, unit: str) -> tuple[date, date]:
         return _one(said + timedelta(days=count * (7 if unit == "week" else 1)))
     if unit == "month":
         return _month(said + relativedelta(months=count))
-    return date(said.year + count, 1, 1), date(said.year + count, 12, 31)
+    return _year(said.year + count)
 
 
 def _named(said: date, which: str, unit: str) -> tuple[date, date]:
@@ -132,13 +140,26 @@ def _named(said: date, which: str, unit: str) -> tuple[date, date]:
     if unit == "month":
         return _month(said + relativedelta(months=step))
     if unit == "year":
-        return date(said.year + step, 1, 1), date(said.year + step, 12, 31)
+        return _year(said.year + step)
     ahead = (_DAYS.index(unit) - said.weekday()) % 7
     if which == "last":
         return _one(said + timedelta(days=ahead - 7))
     if which == "next":
         return _one(said + timedelta(days=ahead or 7))
     return _one(said + timedelta(days=ahead))
+
+
+def _month_number(name: str) -> int:
+    return next(number for number, full in enumerate(_MONTHS, 1) if full.startswith(name[:3]))
+
+
+def _nearest(said: date, month: int, day: int) -> date:
+    """The day without a year: the one nearest to when it was said."""
+    return min((date(said.year + y, month, day) for y in (-1, 0, 1)), key=lambda d: abs(d - said))
+
+
+def _year(year: int) -> tuple[date, date]:
+    return date(year, 1, 1), date(year, 12, 31)
 
 
 def _month(day: date) -> tuple[date, date]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localmem.answering.dates import dates_in
+from localmem.dates import dates_in
 
 SAID = date(2023, 5, 8)  # a Monday
 
@@ -20,13 +20,17 @@ SAID = date(2023, 5, 8)  # a Monday
         ("see you tomorrow", "9 May 2023"),
         ("two weeks ago", "24 April 2023"),
         ("3 days ago", "5 May 2023"),
-        ("a month ago", "1 April 2023 to 30 April 2023"),
-        ("six years ago", "1 January 2017 to 31 December 2017"),
+        ("a month ago", "April 2023"),
+        ("six years ago", "2017"),
         ("in two weeks", "22 May 2023"),
         ("last week", "1 May 2023 to 7 May 2023"),
         ("last weekend", "6 May 2023 to 7 May 2023"),
-        ("this month", "1 May 2023 to 31 May 2023"),
-        ("next year", "1 January 2024 to 31 December 2024"),
+        ("this month", "May 2023"),
+        ("next year", "2024"),
+        ("in 2021", "2021"),
+        ("in March", "March 2023"),
+        ("since December", "December 2022"),
+        ("in Sept. 2021", "September 2021"),
         ("last Friday", "5 May 2023"),
         ("last Monday", "1 May 2023"),
         ("next Monday", "15 May 2023"),
@@ -43,7 +47,15 @@ def test_an_expression_means_the_right_days(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["nothing here", "on 31 February", "the meeting is on Tuesday", "2022-13-45", "may I ask", "in 99999 years"]
+    "text",
+    [
+        "nothing here",
+        "on 31 February",
+        "the meeting is on Tuesday",
+        "2022-13-45",
+        "may I ask",
+        "in 99999 years",
+    ],
 )
 def test_what_is_no_date_is_passed_over(text: str) -> None:
     assert dates_in(text, SAID) == []

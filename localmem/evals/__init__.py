@@ -1,0 +1,1 @@
+"""Offline evaluation: dataset -> arm -> scorer -> log."""

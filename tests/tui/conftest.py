@@ -1,0 +1,134 @@
+"""A chat under test: an application over a memory without weights, and a model that writes when told."""
+
+from __future__ import annotations
+
+import html
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
+from localmem.models.scripted import ScriptedModel
+from localmem.tui.app import ChatApp
+from localmem.tui.composer import Composer
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from localmem.memory import Memory
+
+SIZE = (100, 40)
+PATIENCE = 5.0
+
+
+class PacedModel(ScriptedModel):
+    """Writes ``before``, then waits for ``release`` or the cancel event, then writes or raises ``after``."""
+
+    def __init__(self, before: str, after: str | Exception = "") -> None:
+        super().__init__(name="paced")
+        self.before = before
+        self.after = after
+        self.waiting = threading.Event()
+        self.release = threading.Event()
+
+    def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_tokens: int,
+        cancel: threading.Event | None = None,
+        deadline: float | None = None,
+    ) -> Iterator[TextDelta | Finished]:
+        assert cancel is not None
+        yield TextDelta(self.before)
+        self.waiting.set()
+        while not self.release.is_set() and not cancel.wait(0.01):
+            pass
+        if cancel.is_set():
+            yield Finished(StopReason.CANCELLED, 1, 0, 1, 0.0, 0.0)
+            return
+        if isinstance(self.after, Exception):
+            raise self.after
+        yield TextDelta(self.after)
+        yield Finished(StopReason.END, 1, 0, 2, 0.0, 0.0)
+
+
+@dataclass
+class Chat:
+    """A running chat and what a person can do with it."""
+
+    app: ChatApp
+    pilot: Pilot[None]
+    memory: Memory
+    notices: list[str] = field(default_factory=list)
+
+    async def until(self, condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"not within {seconds} s; on the screen:\n{self.screen()}"
+            await self.pilot.pause(0.01)
+
+    async def ready(self) -> None:
+        await self.until(lambda: "is ready" in self.status())
+
+    async def type(self, text: str) -> None:
+        self.app.chat.query_one(Composer).text = text
+        await self.pilot.press("enter")
+
+    async def say(self, text: str) -> None:
+        """Send and wait for the end of the reply."""
+        await self.type(text)
+        await self.until(lambda: not self.composer().text)
+        await self.ready()
+
+    def composer(self) -> Composer:
+        return self.app.chat.query_one(Composer)
+
+    def status(self) -> str:
+        return str(self.app.chat.query_one("#status", Static).content)
+
+    def screen(self) -> str:
+        """The characters on the screen."""
+        rows: dict[float, list[tuple[float, str]]] = {}
+        pattern = r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>'
+        for x, y, text in re.findall(pattern, self.app.export_screenshot(), re.DOTALL):
+            rows.setdefault(float(y), []).append((float(x), html.unescape(text).replace("\xa0", " ")))
+        return "\n".join("".join(piece for _, piece in sorted(row)) for _, row in sorted(rows.items()))
+
+    def notified(self) -> str:
+        return "\n".join(notification.message for notification in self.app._notifications)
+
+    def stored(self) -> list[str]:
+        """Texts of all sessions' messages."""
+        return [m.text for s in self.memory.sessions() for m in self.memory.messages(s.id)]
+
+
+@pytest.fixture
+def chat(memory: Memory) -> Callable[..., Any]:
+    """``async with chat(model) as c``: the chat, when the model is ready unless ``ready=False``."""
+
+    @asynccontextmanager
+    async def open_chat(
+        model: ChatModel | Callable[[], ChatModel],
+        *,
+        session_id: int | None = None,
+        ready: bool = True,
+        tooltips: bool = False,
+    ) -> Any:
+        app = ChatApp(memory, model if not isinstance(model, ChatModel) else lambda: model, session_id)
+        async with app.run_test(size=SIZE, tooltips=tooltips) as pilot:
+            chat = Chat(app, pilot, memory)
+            if ready:
+                await chat.ready()
+            yield chat
+
+    return open_chat
+
+
+@pytest.fixture
+def paced() -> type[PacedModel]:
+    return PacedModel

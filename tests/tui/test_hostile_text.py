@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from localmem.models.scripted import ScriptedModel
+from localmem.tui.composer import LONGEST
+from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, entries_of, shown
+from textual import events
+from textual.widgets import Markdown
+
+from localmem.memory import Memory
+from localmem.types import Ledger, NewMessage, NewSession, Role
+
+OpenChat = Callable[..., Any]
+
+HOSTILE = [
+    ("[TODO] call", "[TODO] call"),
+    ("[/", "[/"),
+    ("[/bold] x [bold]y[/bold]", "[/bold] x [bold]y[/bold]"),
+    ("[TODO]: http://x.example", "[TODO]: http://x.example"),
+    ("<div>kept</div>", "<div>kept</div>"),
+    ("[@click=app.quit]go[/]", "[@click=app.quit]go[/]"),
+    ("\x1b]52;c;c2VjcmV0\x07clip", "clip"),
+    ("\x1b[2J\x1b[31mred", "red"),
+    ("\\[/ $x", "[/ $x"),
+    ("שלום עולם", "שלום עולם"),
+    ("👩‍👩‍👧 ok", "ok"),
+    ("lone \ud800 here", "lone ? here"),
+    ("a\x00b", "ab"),
+    ("line\u2028break", "break"),
+]
+
+
+@pytest.mark.parametrize(("text", "seen"), HOSTILE)
+async def test_hostile_text_is_shown_without_harm_in_every_place(
+    chat: OpenChat, memory: Memory, text: str, seen: str
+) -> None:
+    def hostile(session: str, source: str) -> NewSession:
+        messages = (
+            NewMessage(Role.USER, f"{text} bicycle", speaker=text),
+            NewMessage(Role.ASSISTANT, text),
+        )
+        return NewSession(source, session, messages, title=text)
+
+    memory.add(hostile("s1", "import"))
+    memory.add(hostile("s2", "chat"))
+    resumed = next(s.id for s in memory.sessions() if s.source == "chat")
+    async with chat(ScriptedModel([f"bicycle {text}", "x"]), session_id=resumed) as c:
+        await c.until(lambda: len(c.app.chat.query("Said, Answered")) == 2)
+        await c.say(f"bicycle {text}")
+        await c.until(lambda: c.screen().count(seen) >= 4)
+        assert "\x1b" not in c.screen()
+        await c.pilot.press("ctrl+o")
+        await c.until(lambda: "2 sessions" in c.screen())
+        assert c.screen().count(seen.split()[0]) >= 2
+        await c.pilot.press("escape")
+        c.app.chat.post_message(Markdown.LinkClicked(c.app.chat.query(Markdown).first(), text))
+        await c.until(lambda: len(c.app._notifications) == 1)
+        assert f"bicycle {text}".strip() in c.stored()
+
+
+async def test_a_message_of_a_megabyte_is_shown_in_part_and_the_chat_stays_quick(
+    chat: OpenChat, memory: Memory
+) -> None:
+    big = "word " * 200_000
+    messages = (NewMessage(Role.USER, big), NewMessage(Role.ASSISTANT, big))
+    memory.add(NewSession("chat", "big", messages))
+    memory.wait_embedded()
+    session = memory.sessions()[0]
+    async with chat(ScriptedModel(["Short."]), session_id=session.id) as c:
+        await c.until(lambda: f"980,000 more characters are stored: localmem show {session.id}" in c.screen())
+        started = time.monotonic()
+        await c.pilot.press("a")
+        await c.until(lambda: c.composer().text == "a")
+        assert time.monotonic() - started < 2.0
+    assert memory.messages(session.id)[0].text == big
+
+
+async def test_an_answer_of_very_many_list_items_is_shown_as_plain_text(
+    chat: OpenChat, paced: Callable[..., Any]
+) -> None:
+    bullets = "\n".join(f"- item {n}" for n in range(MARKDOWN_BLOCKS))
+    model = paced(bullets, f"\n- item {MARKDOWN_BLOCKS}")
+    async with chat(model) as c:
+        await c.type("list")
+        await c.until(model.waiting.is_set)
+        model.release.set()
+        await c.ready()
+        await c.until(lambda: f"- item {MARKDOWN_BLOCKS}" in c.screen())
+        assert not c.app.chat.query(Markdown)
+        assert c.stored()[1] == f"{bullets}\n- item {MARKDOWN_BLOCKS}"
+
+
+async def test_what_is_pasted_loses_control_sequences_and_keeps_its_lines(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        c.composer().post_message(events.Paste("a\x1b]52;c;x\x07\rb\r\nc\ud800"))
+        await c.until(lambda: c.composer().text == "a\nb\nc?")
+
+
+async def test_a_paste_longer_than_a_message_may_be_is_refused(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        c.composer().post_message(events.Paste("x" * (LONGEST + 1)))
+        await c.until(lambda: "localmem import FILE" in c.notified())
+        assert c.composer().text == ""
+
+
+def test_shown_text_is_cut_and_says_where_the_rest_is() -> None:
+    assert shown("short", 3) == "short"
+    text = shown("x" * (SHOWN_CHARACTERS + 5), 3)
+    assert text.endswith("(5 more characters are stored: localmem show 3)")
+    assert text.count("x") == SHOWN_CHARACTERS
+
+
+def test_a_session_of_long_messages_is_shown_from_its_end(memory: Memory) -> None:
+    messages = tuple(NewMessage(Role.USER, f"{n} " + "x" * SHOWN_CHARACTERS) for n in range(30))
+    memory.add(NewSession("chat", "long", messages))
+    entries = entries_of(memory.messages(1))
+    assert 5 < len(entries) < 12
+    assert entries[-1].text.startswith("29 ")
+
+
+def test_only_the_newest_answers_of_a_session_are_drawn_as_markdown(memory: Memory) -> None:
+    listed = "- item\n" * 45
+    messages = tuple(NewMessage(Role.ASSISTANT, text) for text in (listed, listed, listed, listed, "a\n\nb"))
+    memory.add(NewSession("chat", "lists", messages))
+    blocks = [entry.blocks for entry in entries_of(memory.messages(1))]
+    assert blocks == [0, 91, 91, 91, 2]
+
+
+def test_the_cost_line_counts_and_says_how_a_reply_ended() -> None:
+    ledger = Ledger(
+        sessions_opened=1, records=3, messages=200, tokens_written=1, seconds={"search": 0.5, "answer": 1.0}
+    )
+    assert cost_line(ledger, "stopped by you") == (
+        "recalled 3 messages from 1 session (1.5% of memory) · 1.5 s · 1 token written · stopped by you"
+    )
+    assert cost_line(Ledger(), "") == "nothing recalled · 0.0 s · 0 tokens written"
+
+
+async def test_a_table_is_drawn_when_the_answer_is_complete_and_can_be_pointed_at(
+    chat: OpenChat, paced: Callable[..., Any]
+) -> None:
+    model = paced("|a|[/ b|\n|-|-|\n", "|[bold]x|[/|\n\ndone")
+    async with chat(model, tooltips=True) as c:
+        await c.type("table")
+        await c.until(model.waiting.is_set)
+        model.release.set()
+        await c.ready()
+        await c.until(lambda: "[bold]x" in c.screen())
+        cells = c.app.chat.query("MarkdownTableCellContents")
+        assert len(cells) == 4
+        await c.until(lambda: all(cell.tooltip is None for cell in cells))
