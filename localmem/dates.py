@@ -28,11 +28,14 @@ _EXPRESSION = re.compile(
     | (?P<near>yesterday|last\ night|today|tonight|this\ (?:morning|afternoon|evening)|tomorrow)
     | (?P<ago_n>{_COUNT})\ (?P<ago_unit>day|week|month|year)s?\ ago
     | in\ (?P<in_n>{_COUNT})\ (?P<in_unit>day|week|month|year)s?
-    | (?:in|during|since|until|by|early|mid|late|of)\ (?P<month_alone>{_MONTH})\b\.?(?:,?\ (?P<year_c>\d{{4}})\b)?(?!\ \d)
+    | (?:in|during|since|until|by|early|mid|late|of)\ (?P<month_alone>{_MONTH})\b\.?
+      (?:,?\ (?P<year_c>\d{{4}})\b)?(?!\ \d)
     | (?:in|during|since|until|by|early|late|of)\ (?P<year_alone>(?:19|20)\d\d)
     | (?P<which>last|this|next)\ (?P<unit>week|weekend|month|year|{_DAY})
-    | (?P<day_first>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<month_second>{_MONTH})\b\.?(?:,?\ (?P<year_a>\d{{4}}))?
-    | (?P<month_first>{_MONTH})\b\.?\ (?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<year_b>\d{{4}}))?
+    | (?P<day_first>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<month_second>{_MONTH})\b\.?
+      (?:,?\ (?P<year_a>\d{{4}}))?
+    | (?P<month_first>{_MONTH})\b\.?\ (?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?\b
+      (?:,?\ (?P<year_b>\d{{4}}))?
     | (?<!is\ )(?<!are\ )(?<!every\ )on\ (?P<weekday>{_DAY})
     )\b""",
     re.IGNORECASE | re.VERBOSE,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import ctypes
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,13 +14,11 @@ from typing import Any
 
 import llama_cpp
 import numpy as np
-from jinja2 import TemplateError
-from llama_cpp import llama_chat_format
 from llama_cpp._internals import LlamaModel, LlamaSampler
+from localmem.models.chat_template import ChatTemplate
 from localmem.models.cpus import usable_cpus
-from localmem.models.errors import BadInput, ModelFileBad, PromptTooLong
+from localmem.models.errors import ModelFileBad, PromptTooLong
 from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
-from localmem.models.text import tokenizable
 
 _BATCH = 512  # prompt tokens per decode; llama.cpp's own default
 
@@ -48,8 +45,6 @@ class LlamaEngine:
         self._sampler: Any = LlamaSampler()  # type: ignore[no-untyped-call]
         self._sampler.add_greedy()  # type: ignore[no-untyped-call]
         self._template = self._chat_template(path)
-        self._control = self._control_pattern()
-        self._system_role = self._takes_system_role()
         self._stopping = ctypes.create_string_buffer(2)
         self._abort = llama_cpp.ggml_abort_callback(lambda _data: self._stopping[0] != b"\0")
         llama_cpp.llama_set_abort_callback(self._llama._ctx.ctx, self._abort, None)
@@ -138,46 +133,25 @@ class LlamaEngine:
         return 0
 
     def _tokens(self, messages: list[ChatMessage]) -> list[int]:
-        prompt = self._render(messages)
+        prompt = self._template.render(messages)
         return list(self._llama.tokenize(prompt.encode(), add_bos=False, special=True))
 
-    def _render(self, messages: list[ChatMessage]) -> str:
-        if not self._system_role:
-            messages = _merge_system(messages)
-        # A control token that is spelled out in a text must not become one: it could end the
-        # message and begin another in the system's name.
-        payload: list[Any] = [
-            {"role": message.role, "content": self._control.sub(_broken, tokenizable(message.text))}
-            for message in messages
-        ]
-        try:
-            return str(self._template(messages=payload).prompt)
-        except (TemplateError, ValueError) as error:  # templates refuse by raising
-            raise BadInput(f"The model's chat template refuses this prompt: {error}") from error
-
-    def _chat_template(self, path: Path) -> llama_chat_format.Jinja2ChatFormatter:
+    def _chat_template(self, path: Path) -> ChatTemplate:
         template = self._llama.metadata.get("tokenizer.chat_template")
         if template is None:
             raise ModelFileBad(f"{path} has no chat template; use an instruct model.")
-        text = [self._token_text(self._llama.token_eos()), self._token_text(self._llama.token_bos())]
-        return llama_chat_format.Jinja2ChatFormatter(template=template, eos_token=text[0], bos_token=text[1])
-
-    def _takes_system_role(self) -> bool:
-        """Whether the template renders a system message; some raise, some leave it out."""
-        self._system_role = True
-        try:
-            return "zqx" in self._render([ChatMessage("system", "zqx"), ChatMessage("user", "hello")])
-        except BadInput:
-            return False
-
-    def _control_pattern(self) -> re.Pattern[str]:
-        texts = [
+        control = [
             self._token_text(token)
             for token in range(self._llama.n_vocab())
             if llama_cpp.llama_vocab_is_control(self._vocab, token)
         ]
-        longest_first = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        llama = self._llama
+        return ChatTemplate(
+            template,
+            eos=self._token_text(llama.token_eos()),
+            bos=self._token_text(llama.token_bos()),
+            control=control,
+        )
 
     def _token_text(self, token: int) -> str:
         if token < 0:  # the vocabulary has none
@@ -203,22 +177,3 @@ def _trained_context(path: Path) -> int:
     metadata = model.metadata()
     model.close()  # type: ignore[no-untyped-call]
     return int(metadata[f"{metadata['general.architecture']}.context_length"])
-
-
-def _broken(control_token: re.Match[str]) -> str:
-    """A control token's text with a zero-width space inside: it looks the same and is only text."""
-    text = control_token[0]
-    return text[0] + "\u200b" + text[1:]
-
-
-def _merge_system(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Put the system messages' text in front of the first user message."""
-    system = [message.text for message in messages if message.role == "system"]
-    rest = [message for message in messages if message.role != "system"]
-    if not system:
-        return rest
-    for i, message in enumerate(rest):
-        if message.role == "user":
-            rest[i] = ChatMessage("user", "\n\n".join([*system, message.text]))
-            return rest
-    return [ChatMessage("user", "\n\n".join(system)), *rest]

@@ -93,7 +93,7 @@ class Library:
         else:
             entry = find(name)
             if entry.kind != kind:
-                raise BadInput(f"{name} is a {entry.kind} model; the role {role} needs a {kind} model.")
+                raise BadInput(f"{name} is for {entry.kind}; the role {role} needs a model for {kind}.")
             self._require(entry)
         settings = self._settings()
         settings.setdefault("roles", {})[wanted.value] = name

@@ -8,7 +8,7 @@ The weight matrices are int8, one scale per output channel. Activations become u
 with **a scale and a zero point per token**. ONNX Runtime's own dynamic quantisation takes one scale
 for the whole batch, so that a text's vector depends on the texts that happen to be beside it. Here
 products are exact integers and every scale comes from its own row, so a text has one vector.
-Measured on 2,760 chat messages: mean cosine to float32 0.9986, least 0.98; 1.5 times its speed.
+Measured on 2,760 chat messages: mean cosine to float32 0.9986, least 0.989; 1.5 times its speed.
 """
 
 from __future__ import annotations

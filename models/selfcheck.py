@@ -34,7 +34,7 @@ class Check:
     detail: str
     """What was found."""
     remedy: str = ""
-    """What to do about it; empty when all is well."""
+    """What to do about it; empty when all is well or the detail says it."""
 
 
 def reinstall_command() -> str:
@@ -109,7 +109,7 @@ def _attempt(name: str, check: Callable[[], str]) -> Check:
     except ModelCrashed as error:
         return Check(name, False, str(error), f"Build llama-cpp-python again:\n{reinstall_command()}")
     except (ModelMissing, BadInput) as error:
-        return Check(name, False, str(error), "Do what the text says.")
+        return Check(name, False, str(error))
     except ModelError as error:
         return Check(name, False, str(error), "localmem models verify")
     except ImportError as error:

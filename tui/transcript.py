@@ -66,7 +66,7 @@ class Document(Markdown):
             cell.tooltip = None
 
     def _parser(self) -> MarkdownIt:
-        # Textual 8 fails on a table that has no row yet, so tables are drawn when the text is complete.
+        # Textual 8 fails on a table that loses a row as it is written, when code follows: drawn at the end.
         return markdown_parser(tables=not self._streaming)
 
 

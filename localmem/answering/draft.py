@@ -52,8 +52,9 @@ def rank(sentences: Sequence[Sentence]) -> list[tuple[float, Sentence]]:
 
 
 def draft(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
-    """The rule's answer from the sentences found for each part of the question (one part but for an
-    interval). Every part must have at least one sentence.
+    """The rule's answer from the sentences found for each part of the question.
+
+    There is one part, but two for an interval; each must have at least one sentence.
     """
     if question.kind is Kind.INTERVAL:
         return _interval(question, parts)

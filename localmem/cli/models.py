@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import click
-from rich.progress import BarColumn, DownloadColumn, TextColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.models.catalog import ModelRole, catalog
@@ -50,9 +50,11 @@ def pull_command(context: Context, names: tuple[str, ...]) -> None:
     for name in names:
         with context.progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as bar:
             task = bar.add_task(f"fetching {name}", total=None)
-            fresh = context.library.pull(
-                name, lambda done, total: bar.update(task, completed=done, total=total or None)
-            )
+
+            def show(done: int, total: int, task: TaskID = task, bar: Progress = bar) -> None:
+                bar.update(task, completed=done, total=total)
+
+            fresh = context.library.pull(name, show)
         context.say(f"{name}: {'installed' if fresh else 'is already here'}.")
 
 

@@ -124,12 +124,12 @@ def _answer_text(found: Answer) -> str:
     ledger = found.ledger
     lines = [found.text]
     lines += [f"  [{n}] {_source_line(by_id[i])}" for n, i in enumerate(found.citations, 1)]
-    cost = (
+    lines += [
         f"  read {ledger.records} of {ledger.messages} messages in {ledger.sessions_opened} of "
-        f"{ledger.sessions} sessions; model: {ledger.tokens_read} tokens read, {ledger.tokens_written} written "
-        f"(everything would be about {ledger.full_history_tokens}); {sum(ledger.seconds.values()):.1f} s"
-    )
-    lines.append(cost)
+        f"{ledger.sessions} sessions in {sum(ledger.seconds.values()):.1f} s",
+        f"  model: {ledger.tokens_read} tokens read, {ledger.tokens_written} written; "
+        f"to read everything would be about {ledger.full_history_tokens}",
+    ]
     lines += [f"  by rule instead of {fallback}" for fallback in ledger.fallbacks]
     return printable("\n".join(lines))
 

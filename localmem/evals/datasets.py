@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -22,7 +22,8 @@ from localmem.importers.json_stream import records
 from localmem.types import NewSession
 
 _DIALOGUE_ID = re.compile(r"D\d+:\d+")
-Record = dict[str, Any]
+
+Record = Mapping[str, Any]
 
 ADVERSARIAL = 5
 """LoCoMo's category of questions that the conversation does not answer."""

@@ -56,7 +56,7 @@ class Mirror:
         self._view = View(Columns.empty(), (), Pieces.empty(self._dimension))
 
     def _follow(self, connection: apsw.Connection) -> None:
-        deletions, segment, message, vector = seen = connection.execute(
+        deletions, segment, message, _ = seen = connection.execute(
             "SELECT (SELECT value FROM counter WHERE name = 'deletions'), "
             "(SELECT coalesce(max(id), 0) FROM lexical_segment), "
             "(SELECT coalesce(max(message_id), 0) FROM message_terms), "

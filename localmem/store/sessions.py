@@ -79,9 +79,10 @@ class SessionStore:
                     known.add(message.external_id)
             if added:
                 connection.execute(
-                    "UPDATE session SET ended_at = bounds.last, started_at = coalesce(started_at, bounds.first) "
-                    "FROM (SELECT min(sent_at) AS first, max(sent_at) AS last FROM message WHERE session_id = ?1) "
-                    "AS bounds WHERE id = ?1",
+                    "UPDATE session SET ended_at = bounds.last, "
+                    "started_at = coalesce(started_at, bounds.first) "
+                    "FROM (SELECT min(sent_at) AS first, max(sent_at) AS last "
+                    "FROM message WHERE session_id = ?1) AS bounds WHERE id = ?1",
                     (session_id,),
                 )
         return added

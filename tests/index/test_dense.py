@@ -86,7 +86,7 @@ def test_a_message_without_a_vector_is_neither_favoured_nor_lost(
     blue = memory.search("blue bicycle")[0]
     assert blue.message.text == "a blue bicycle"
     assert (blue.similarity, "dense" in blue.views) == (0.0, False)
-    assert [hit.message.text for hit in memory.search("tea")][0] == "tea with milk"
+    assert memory.search("tea")[0].message.text == "tea with milk"
 
 
 def test_what_waits_for_its_vector_survives_a_restart(

@@ -8,6 +8,7 @@ import pytest
 from localmem.models.scripted import ScriptedModel
 from localmem.tui.composer import LONGEST
 from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, entries_of, shown
+from localmem.tui.transcript import Document, Transcript
 from textual import events
 from textual.widgets import Markdown
 
@@ -60,6 +61,18 @@ async def test_hostile_text_is_shown_without_harm_in_every_place(
         c.app.chat.post_message(Markdown.LinkClicked(c.app.chat.query(Markdown).first(), text))
         await c.until(lambda: len(c.app._notifications) == 1)
         assert f"bicycle {text}".strip() in c.stored()
+
+
+@pytest.mark.parametrize(("text", "seen"), HOSTILE)
+async def test_hostile_text_in_an_answer_is_all_there_when_written_and_when_read_again(
+    chat: OpenChat, memory: Memory, text: str, seen: str
+) -> None:
+    async with chat(ScriptedModel([text])) as c:
+        await c.say("go")
+        await c.until(lambda: "1 token" in c.screen() or "tokens written" in c.screen())
+        await c.until(lambda: seen in c.screen().split("Assistant")[-1])
+    async with chat(ScriptedModel(), session_id=memory.sessions()[0].id) as c:
+        await c.until(lambda: seen in c.screen().split("Assistant")[-1])
 
 
 async def test_a_message_of_a_megabyte_is_shown_in_part_and_the_chat_stays_quick(
@@ -140,16 +153,28 @@ def test_the_cost_line_counts_and_says_how_a_reply_ended() -> None:
     assert cost_line(Ledger(), "") == "nothing recalled · 0.0 s · 0 tokens written"
 
 
-async def test_a_table_is_drawn_when_the_answer_is_complete_and_can_be_pointed_at(
-    chat: OpenChat, paced: Callable[..., Any]
-) -> None:
-    model = paced("|a|[/ b|\n|-|-|\n", "|[bold]x|[/|\n\ndone")
-    async with chat(model, tooltips=True) as c:
-        await c.type("table")
-        await c.until(model.waiting.is_set)
-        model.release.set()
-        await c.ready()
+async def test_a_table_that_code_follows_is_drawn_when_the_text_is_complete(chat: OpenChat) -> None:
+    start, rest = "|a|[/ b|\n|-|-|\n|[bold]x|[/|\n``", "`\ndone\n```"
+    async with chat(ScriptedModel()) as c:
+        document = Document()
+        await c.app.chat.query_one(Transcript).mount(document)
+        stream = document.stream()
+        await stream.write(start)
         await c.until(lambda: "[bold]x" in c.screen())
-        cells = c.app.chat.query("MarkdownTableCellContents")
-        assert len(cells) == 4
-        await c.until(lambda: all(cell.tooltip is None for cell in cells))
+        await stream.write(rest)
+        await c.until(lambda: "done" in c.screen())
+        await stream.stop()
+        assert "|-|" in c.screen()
+        await document.finish(start + rest)
+        await c.until(lambda: "[bold]x" in c.screen() and "done" in c.screen() and "|-|" not in c.screen())
+
+
+async def test_pointing_at_a_table_cell_does_not_read_it_as_markup(chat: OpenChat, memory: Memory) -> None:
+    table = NewMessage(Role.ASSISTANT, "|a|[/ b|\n|-|-|\n|[bold]x|[/|")
+    memory.add(NewSession("chat", "table", (table,)))
+    async with chat(ScriptedModel(), session_id=1, tooltips=True) as c:
+
+        def tooltips() -> list[object]:
+            return [cell.tooltip for cell in c.app.chat.query("MarkdownTableCellContents")]
+
+        await c.until(lambda: tooltips() == [None] * 4)
