@@ -16,7 +16,6 @@ class Writer:
     def __init__(self, database: Database, sessions: SessionStore) -> None:
         self._database = database
         self._sessions = sessions
-        self._unmerged = 0
 
     def add(self, session: NewSession) -> list[int]:
         """Take in those messages of a session that are not there yet; return their ids."""
@@ -29,8 +28,6 @@ class Writer:
             ids = self._sessions.append(session_id, messages)
             store_terms(connection, self._sessions.messages_by_id(ids).values())
             connection.executemany("INSERT INTO pending_embedding VALUES (?)", ((i,) for i in ids))
-            self._unmerged += len(ids)
-            if self._unmerged >= segments.SEGMENT:
+            if segments.due(connection):
                 segments.merge(connection)
-                self._unmerged = 0
         return ids

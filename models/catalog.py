@@ -12,8 +12,9 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-from localmem.models.errors import BadInput
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+
+from localmem.models.errors import BadInput
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

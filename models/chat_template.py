@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
 from localmem.models.errors import BadInput
 from localmem.models.protocols import ChatMessage
 from localmem.models.text import tokenizable

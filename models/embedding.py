@@ -10,15 +10,18 @@ import hashlib
 import re
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
 from localmem.models.cpus import usable_cpus
 from localmem.models.errors import ModelFileBad
 from localmem.models.protocols import Vectors
 from localmem.models.text import tokenizable
-from tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -127,12 +130,23 @@ class FastEmbedder:
 
     def _embed(self, parts: Sequence[str], lengths: Sequence[int]) -> Vectors:
         model = self._load()
-        # Texts of one length together: padding costs as much as text.
-        order = np.argsort(lengths, kind="stable")
         vectors = np.zeros((len(parts), self._dimension), np.float32)
-        ordered = [tokenizable(parts[i]) for i in order]
-        for i, vector in zip(order, model.embed(ordered, batch_size=_BATCH), strict=True):
-            vectors[i] = vector
+        # Texts of one length together: padding costs as much as text. The longest first, so
+        # that no processor is left with a long batch at the end.
+        order = np.argsort(lengths, kind="stable")[::-1]
+        batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
+
+        def embed(batch: NDArray[np.intp]) -> None:
+            texts = [tokenizable(parts[i]) for i in batch]
+            vectors[batch] = list(model.embed(texts, batch_size=_BATCH))
+
+        if len(batches) < 2:
+            for batch in batches:
+                embed(batch)
+        else:
+            with ThreadPoolExecutor(usable_cpus()) as pool:
+                for _ in pool.map(embed, batches):  # raises what a batch raised
+                    pass
         return vectors
 
     def _load(self) -> TextEmbedding:
@@ -182,7 +196,10 @@ def _open(folder: Path, name: str, dimension: int) -> TextEmbedding:
         return TextEmbedding(
             registered,
             specific_model_path=str(folder),
-            threads=usable_cpus(),
+            cache_dir=str(folder),  # unused; by default a download folder appears among temporary files
+            # A batch to a processor: ONNX Runtime's own threads wait for each other at every
+            # operator, which costs a quarter of the speed, and more when others use the processors.
+            threads=1,
             providers=["CPUExecutionProvider"],
         )
     except Exception as error:  # ONNX Runtime's errors share no base but Exception

@@ -15,6 +15,7 @@ from typing import Any
 import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaModel, LlamaSampler
+
 from localmem.models.chat_template import ChatTemplate
 from localmem.models.cpus import usable_cpus
 from localmem.models.errors import ModelFileBad, PromptTooLong

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+
 from localmem.models.protocols import Vectors
 
 _WORD = re.compile(r"\w+")

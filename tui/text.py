@@ -23,7 +23,7 @@ MARKDOWN_IN_ALL = 300
 """Blocks of a session that is opened; what is older is shown as it is, or every key would take 0.2 s."""
 
 _LINE_BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n"})
-"""Textual counts these as line ends and the Markdown parser does not: streamed text would be lost."""
+"""Textual counts these as line ends and the Markdown parser does not: streamed text would come twice."""
 
 
 @dataclass(frozen=True, slots=True)

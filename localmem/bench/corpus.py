@@ -75,8 +75,9 @@ class Corpus:
 class NoisyEmbedder:
     """Real vectors of a few texts, and those plus noise for every other text.
 
-    For the speed of an index at sizes that would take hours to embed. Not isotropic noise alone: no
-    short list can find neighbours there, and no real text looks like that.
+    For the speed of an index at sizes that would take hours to embed. The noise has the covariance of
+    the real vectors: isotropic noise fills directions that no text uses, and no short list can find
+    neighbours there.
     """
 
     NOISE = 0.5
@@ -85,6 +86,8 @@ class NoisyEmbedder:
     def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
         self._embedder = embedder
         self._base = embedder.embed_documents(texts)
+        values, directions = np.linalg.eigh(np.cov(self._base.T))
+        self._shape = (directions * np.sqrt(np.maximum(values, 0))).T.astype(np.float32)
         self.name = f"{embedder.name} plus noise"
         self.fingerprint = "sha256:" + hashlib.sha256(f"noisy {embedder.fingerprint}".encode()).hexdigest()
         self.dimension = embedder.dimension
@@ -97,7 +100,8 @@ class NoisyEmbedder:
         """Vectors near those of the base, chosen by the text's hash."""
         seeds = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) for text in texts]
         base = self._base[[seed % len(self._base) for seed in seeds]]
-        noise = np.random.default_rng(seeds[0] if seeds else 0).standard_normal(base.shape).astype(np.float32)
+        generator = np.random.default_rng(seeds[0] if seeds else 0)
+        noise = generator.standard_normal(base.shape, np.float32) @ self._shape
         noise *= self.NOISE / np.linalg.norm(noise, axis=1, keepdims=True)
         vectors: Vectors = base + noise
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

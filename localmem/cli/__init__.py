@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from localmem import __version__
+from localmem.cli.bench import bench_group
 from localmem.cli.context import Context, pass_context
 from localmem.cli.doctor import doctor_command
 from localmem.cli.evaluation import eval_group
@@ -59,6 +60,7 @@ for command in (
     doctor_command,
     demo_command,
     eval_group,
+    bench_group,
 ):
     cli.add_command(command)
 

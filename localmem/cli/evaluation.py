@@ -8,27 +8,11 @@ from typing import Any
 import click
 
 from localmem.cli.context import Context, pass_context, print_json
+from localmem.cli.numbers import NUMBERS
 from localmem.evals.arms import ARMS
 from localmem.evals.datasets import BENCHMARKS
 from localmem.evals.run import Run, evaluate
 from localmem.evals.vectors import CachingEmbedder
-
-
-class _Numbers(click.ParamType[tuple[int, ...]]):
-    name = "N,N..."
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(sorted({int(part) for part in str(value).split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of numbers such as 10,34.", param, ctx)
-        if numbers[0] < 1:
-            self.fail("a number of records is at least 1.", param, ctx)
-        return numbers
 
 
 @click.group("eval")
@@ -46,7 +30,7 @@ def eval_group() -> None:
     help="The benchmark's file.",
 )
 @click.option("--no-llm", is_flag=True, help="Use no language model (these arms use none).")
-@click.option("--k", "numbers", type=_Numbers(), default="10,34", show_default=True, help="Records kept.")
+@click.option("--k", "numbers", type=NUMBERS, default="10,34", show_default=True, help="Records kept.")
 @click.option("--limit", type=click.IntRange(min=1), help="So many questions, drawn at random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For the draw.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the log here, and go on from it.")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any, Self
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from localmem.index.marks import Mark
 from localmem.store.columns import text_from_column, time_from_columns
 from localmem.types import Role
 
@@ -23,10 +25,16 @@ NONE = -1
 """In ``Columns.before`` and ``after``: there is no neighbour. As an index into a column with one zero
 appended it reads that zero."""
 
+KERNEL = (1.0, 0.75, 0.5)
+"""Weight of a message and of its neighbours at distance one and two in its window."""
+FULL = 8
+"""Terms from which on a message is no mere "Thanks!"."""
+
 Rows = NDArray[np.int32]
+Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for the cached properties
 class Columns:
     """n messages in order of id."""
 
@@ -54,6 +62,50 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def near(self) -> tuple[tuple[float, Places], ...]:
+        """For each place in a window beside the message itself: its weight and the rows standing there."""
+        found = []
+        for step in (self.before.astype(np.intp), self.after.astype(np.intp)):
+            rows = step
+            for weight in KERNEL[1:]:
+                found.append((weight, rows))
+                rows = np.where(rows < 0, rows, step[rows])
+        return tuple(found)
+
+    def spread(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Sum of ``values`` over each window, weighted by :data:`KERNEL`, shape (n,)."""
+        padded = np.append(values, np.float32(0))
+        total: NDArray[np.float32] = np.float32(KERNEL[0]) * values
+        for weight, rows in self.near:
+            total += np.float32(weight) * padded.take(rows, mode="wrap")  # wrap: -1 is the zero
+        return total
+
+    @cached_property
+    def average_words(self) -> float:
+        """Mean length of a message in terms, never zero."""
+        return max(float(self.words.mean()), 1e-9) if len(self) else 1.0
+
+    @cached_property
+    def window_words(self) -> NDArray[np.float32]:
+        """Length of each window in terms."""
+        return self.spread(self.words.astype(np.float32))
+
+    @cached_property
+    def average_window_words(self) -> float:
+        """Mean of ``window_words``, never zero."""
+        return max(float(self.window_words.mean(dtype=np.float64)), 1e-9) if len(self) else 1.0
+
+    @cached_property
+    def fullness(self) -> NDArray[np.float32]:
+        """Length of each message as a share of :data:`FULL` terms, at most 1."""
+        return np.minimum(self.words, FULL).astype(np.float32) / np.float32(FULL)
+
+    def marked(self, mark: Mark) -> NDArray[np.bool_]:
+        """Which messages have a mark."""
+        result: NDArray[np.bool_] = (self.marks & np.uint8(mark)) > 0
+        return result
 
     @classmethod
     def empty(cls) -> Self:

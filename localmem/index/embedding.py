@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from localmem.errors import EmbeddingMismatch
 from localmem.index.mirror import Mirror
-from localmem.index.pieces import Piece, pieces_of, store_pieces, weight_of
-from localmem.models.protocols import Embedder
+from localmem.index.pieces import Piece, exact_cosines, pieces_of, store_pieces, weight_of
+from localmem.index.reduction import compact
+from localmem.models.protocols import Embedder, Vectors
 from localmem.store import Database, SessionStore
 
 BATCH = 256
@@ -44,6 +48,12 @@ class EmbeddingQueue:
             )
         return int(model_id)
 
+    def exact_cosines(
+        self, message_ids: Sequence[int], query: Vectors
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Message id and cosine of each piece of some messages with ``query``, from the file."""
+        return exact_cosines(self._database.connection(), self._model_id, message_ids, query)
+
     def pending(self) -> int:
         """How many messages wait for their vector."""
         count: int = self._database.connection().execute("SELECT count(*) FROM pending_embedding").get
@@ -60,6 +70,7 @@ class EmbeddingQueue:
         pieces = _embed(self._sessions, self.embedder, ids)
         with self._database.atomic() as connection:
             store_pieces(connection, self._model_id, pieces)
+            compact(connection, self._model_id)
             connection.executemany("DELETE FROM pending_embedding WHERE message_id = ?", ((i,) for i in ids))
         return len(ids)
 

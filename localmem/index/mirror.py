@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from localmem.index import segments
 from localmem.index.columns import ColumnReader, Columns, Rows
@@ -15,7 +17,7 @@ from localmem.index.postings import Postings
 from localmem.store import Database
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for the cached properties
 class View:
     """What was committed at one moment."""
 
@@ -23,6 +25,26 @@ class View:
     parts: tuple[tuple[Postings, Rows], ...]
     """Postings of all messages, each message in one part, with the rows of the part's messages."""
     pieces: Pieces
+
+    @cached_property
+    def weight(self) -> NDArray[np.float32]:
+        """Length in terms of each message's pieces, 0 where it has no vector yet, shape (n,)."""
+        weight = np.zeros(len(self.columns), np.float32)
+        if len(self.pieces.row):
+            weight[self.pieces.rows] = np.add.reduceat(
+                self.pieces.words.astype(np.float32), self.pieces.first
+            )
+        return weight
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Which messages have a vector, shape (n,)."""
+        return self.weight > 0
+
+    @cached_property
+    def around(self) -> NDArray[np.float32]:
+        """``weight`` summed over each window, shape (n,)."""
+        return self.columns.spread(self.weight)
 
 
 class Mirror:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,10 @@ class Postings:
         distinct, first = np.unique(posting_terms[order], return_index=True)
         starts = np.append(first, len(order)).astype(np.int64)
         return cls(documents, lengths, distinct, starts, places[order], counts[order])
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All of its arrays, for whoever counts their bytes."""
+        return self.documents, self.lengths, self.terms, self.starts, self.places, self.counts
 
     def of(self, term: int) -> tuple[Counts, Counts]:
         """(places, counts) of a term; empty when no message has it."""

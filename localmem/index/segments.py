@@ -56,6 +56,15 @@ def uncovered(connection: apsw.Connection, stored: list[Span], after: int = 0) -
         start = last + 1
 
 
+def due(connection: apsw.Connection) -> bool:
+    """Whether enough rows wait after the last segment to :func:`merge` them."""
+    waiting: int = connection.execute(
+        "SELECT count(*) FROM message_terms "
+        "WHERE message_id > (SELECT coalesce(max(last_id), 0) FROM lexical_segment)"
+    ).get
+    return waiting >= SEGMENT
+
+
 def merge(connection: apsw.Connection) -> bool:
     """Cover what is uncovered and join small neighbours; False when there was nothing to do.
 

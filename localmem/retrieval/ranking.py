@@ -19,7 +19,7 @@ from localmem.index.marks import Mark
 from localmem.retrieval.asked import Asked
 
 LEXICAL, WINDOW_LEXICAL = 1.0, 1.75
-"""Weights of BM25, as a share of what a message with every term could reach."""
+"""Weights of BM25."""
 DENSE, WINDOW_DENSE, SESSION_DENSE = 2.0, 3.5, 2.25
 """Weights of cosines."""
 SPEAKER, PRESENT = 1.0, 1.5
@@ -30,8 +30,8 @@ DATE = 1.5
 """Sent on a day that the question names; half of it shortly afterwards."""
 TIME = 0.7
 """Names a time, when the question asks for one."""
-LENGTH, FULL = 0.5, 8
-"""For a message of ``FULL`` terms or more, its part for a shorter one: "Thanks!" tells nothing."""
+LENGTH = 0.5
+"""For a message that is no mere "Thanks!", its part for a shorter one."""
 ASKS = -0.35
 """A message that only asks tells little."""
 
@@ -55,11 +55,15 @@ class Ranking:
         return near | (self.lexical > 0) | (self.window_lexical > 0)
 
 
-def rank(columns: Columns, matches: TermMatches, similarity: Similarity, asked: Asked) -> Ranking:
-    """Score every message for a question."""
+def lexical_scores(columns: Columns, matches: TermMatches) -> tuple[Scores, Scores]:
+    """BM25 of messages and of windows, as a share of what one with every term could reach."""
     reachable = max(sum(matches.idf.values()), 1e-9)
-    lexical = bm25(columns, matches) / reachable
-    window_lexical = window_bm25(columns, matches) / reachable
+    return bm25(columns, matches) / reachable, window_bm25(columns, matches) / reachable
+
+
+def rank(columns: Columns, words: tuple[Scores, Scores], similarity: Similarity, asked: Asked) -> Ranking:
+    """Score every message for a question; ``words`` are its :func:`lexical_scores`."""
+    lexical, window_lexical = words
     speaker = np.isin(columns.speaker, list(asked.speakers))
     total = (
         LEXICAL * lexical
@@ -67,8 +71,8 @@ def rank(columns: Columns, matches: TermMatches, similarity: Similarity, asked: 
         + WINDOW_LEXICAL * window_lexical
         + WINDOW_DENSE * similarity.window
         + SESSION_DENSE * similarity.session
-        + LENGTH * np.minimum(columns.words, FULL) / FULL
-        + ASKS * _marked(columns, Mark.ASKS)
+        + LENGTH * columns.fullness
+        + ASKS * columns.marked(Mark.ASKS)
     )
     if asked.speakers:
         there = np.zeros(columns.sessions, np.bool_)
@@ -77,20 +81,15 @@ def rank(columns: Columns, matches: TermMatches, similarity: Similarity, asked: 
     if asked.first_person:
         total += OWN * columns.user
     if asked.wants_time:
-        total += TIME * _marked(columns, Mark.TIME)
+        total += TIME * columns.marked(Mark.TIME)
     if asked.days:
         total += DATE * _fits(columns, asked)
     return Ranking(lexical, window_lexical, similarity, speaker, total)
 
 
-def _marked(columns: Columns, mark: Mark) -> NDArray[np.bool_]:
-    result: NDArray[np.bool_] = (columns.marks & np.uint8(mark)) > 0
-    return result
-
-
 def _fits(columns: Columns, asked: Asked) -> Scores:
     """1 where a message was sent on a day asked for or the day after, half of it a little later."""
-    fit = np.zeros(len(columns))
+    fit = np.zeros(len(columns), np.float32)
     for first, last in asked.days:
         gap_first = columns.day.astype(np.int64) - first.toordinal()
         gap_last = columns.day.astype(np.int64) - last.toordinal()

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from localmem.index.columns import NO_DAY, Columns, day_of
 from localmem.index.dense import Similarity, similarity
 from localmem.index.embedding import EmbeddingQueue
-from localmem.index.lexical import TermMatches
+from localmem.index.lexical import Scores, TermMatches
 from localmem.index.mirror import View
 from localmem.index.terms import term_ids
+from localmem.models.protocols import Vectors
 from localmem.retrieval.asked import read
-from localmem.retrieval.ranking import Ranking, rank
+from localmem.retrieval.ranking import Ranking, lexical_scores, rank
 from localmem.store import Database, SessionStore
 from localmem.store.columns import time_to_columns
 from localmem.types import Hit, Message
@@ -39,6 +40,9 @@ class Filter:
 
 NO_FILTER = Filter()
 
+CANDIDATES = 300
+"""Messages compared exactly, when the first look used a smaller form of the vectors."""
+
 
 class HybridSearch:
     """Ranks the messages of a store for a question."""
@@ -56,26 +60,34 @@ class HybridSearch:
         *,
         asked_on: date | None = None,
         by_session: bool = False,
+        exactly: bool = False,
     ) -> list[Hit]:
         """The ``k`` best messages, best first; equal scores by id. ``by_session``: the best of each session.
 
         ``asked_on`` is the day that relative dates in the query count from; None: the day of the newest
-        message. A message that has nothing to do with the query is not a hit.
+        message. ``exactly`` compares every vector in the file, however many there are: the measure for
+        the rest. A message that has nothing to do with the query is not a hit.
         """
         view = self.view()
         if k < 1 or not query.strip() or not len(view.columns):
             return []
         asked = read(query, view.columns.names, asked_on or _newest_day(view.columns))
-        matches, near = self.matches(view, asked.terms), self.similarity(view, asked.similar_to)
-        ranking = rank(view.columns, matches, near, asked)
+        words = lexical_scores(view.columns, self.matches(view, asked.terms))
+        vector = self._queue.embedder.embed_query(asked.similar_to)
+        cosines = view.pieces.cosines(vector)
+        ranking = rank(view.columns, words, similarity(view, cosines), asked)
         found = ranking.found()
         if only:
             found &= np.isin(view.columns.ids, self._allowed(only))
-        rows = np.flatnonzero(found)
-        rows = rows[np.lexsort((rows, -ranking.total[rows]))]
+        if view.pieces.basis is not None:
+            some = found if exactly else found & _among_best(ranking.total, found, max(CANDIDATES, 4 * k))
+            self._make_exact(view, np.flatnonzero(some & view.known), vector, cosines)
+            ranking = rank(view.columns, words, similarity(view, cosines), asked)
         if by_session:
-            rows = rows[np.sort(np.unique(view.columns.session[rows], return_index=True)[1])]
-        rows = rows[:k]
+            rows = _order(ranking.total, found)
+            rows = rows[np.sort(np.unique(view.columns.session[rows], return_index=True)[1])][:k]
+        else:
+            rows = _order(ranking.total, found & _among_best(ranking.total, found, k))[:k]
         return [
             Hit(
                 message=message,
@@ -86,6 +98,12 @@ class HybridSearch:
             for row, message in self.messages(view, rows)
         ]
 
+    def _make_exact(self, view: View, rows: NDArray[np.int64], vector: Vectors, cosines: Vectors) -> None:
+        """Put exact cosines in place of the near ones, for the messages at ``rows``."""
+        ids, exact = self._queue.exact_cosines(view.columns.ids[rows].tolist(), vector)
+        there = rows[np.isin(view.columns.ids[rows], ids)]
+        cosines[view.pieces.places(there)] = exact
+
     def view(self) -> View:
         """What is committed now."""
         return self._queue.mirror.view()
@@ -95,8 +113,8 @@ class HybridSearch:
         return TermMatches(view, words, term_ids(self._database.connection(), words))
 
     def similarity(self, view: View, text: str) -> Similarity:
-        """How similar the messages of a view are to a text."""
-        return similarity(view.columns, view.pieces, self._queue.embedder.embed_query(text))
+        """How similar the messages of a view are to a text; past the threshold only nearly so."""
+        return similarity(view, view.pieces.cosines(self._queue.embedder.embed_query(text)))
 
     def messages(self, view: View, rows: NDArray[np.int64]) -> Iterator[tuple[int, Message]]:
         """The messages at rows of a view; those deleted by another process since then are left out."""
@@ -114,6 +132,20 @@ class HybridSearch:
             (after, before, only.without_session),
         )
         return [int(message_id) for (message_id,) in rows]
+
+
+def _order(scores: Scores, which: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Rows by score, best first; equal ones by row."""
+    rows = np.flatnonzero(which)
+    return rows[np.lexsort((rows, -scores[rows]))]
+
+
+def _among_best(scores: Scores, which: NDArray[np.bool_], k: int) -> NDArray[np.bool_]:
+    """Rows whose score is no lower than the k-th best; a sort of few in place of one of all."""
+    eligible = scores[which]
+    if len(eligible) <= k:
+        return which
+    return scores >= np.partition(eligible, -k)[-k]
 
 
 def _newest_day(columns: Columns) -> date | None:

@@ -23,7 +23,7 @@ def m001_sessions(connection: apsw.Connection) -> None:
 
     ``message.text`` and ``attachments`` are ANY: text that UTF-8 cannot hold (lone surrogates) is
     kept as a blob (see :mod:`localmem.store.text`). Times are UTC; ``*_zone`` is the original offset
-    in minutes, NULL where the source named none. Ids are never used twice (AUTOINCREMENT), so an
+    in minutes, NULL where the source named none. A turn goes with its last message. Ids are never used twice (AUTOINCREMENT), so an
     index may ask for "everything after id".
     """
     connection.execute("""
@@ -64,6 +64,10 @@ def m001_sessions(connection: apsw.Connection) -> None:
             UNIQUE (session_id, external_id)
         ) STRICT;
         CREATE INDEX message_turn ON message (turn_id);
+        CREATE TRIGGER last_message_of_turn_deleted AFTER DELETE ON message BEGIN
+            DELETE FROM turn WHERE id = old.turn_id
+            AND NOT EXISTS (SELECT 1 FROM message WHERE turn_id = old.turn_id);
+        END;
     """)
 
 
@@ -74,7 +78,8 @@ def m002_indexes(connection: apsw.Connection) -> None:
     what its text tells at a look (``marks``).
     ``lexical_segment`` holds the same, inverted, for a range of message ids; it is dropped when a
     message of its range goes, and made again from ``message_terms``. ``vector`` is the truth of the
-    dense index, one row for each part of a message; ``pending_embedding`` is its queue.
+    dense index, one row for each part of a message; ``vector_block`` holds a smaller form of ranges of it,
+    dropped and made again as a segment is; ``pending_embedding`` is its queue.
     ``deletions`` counts the messages that went, so that a cache elsewhere knows it is stale;
     ``messages`` and ``characters`` are the size of the whole history, which a ledger compares itself with.
     """
@@ -103,6 +108,7 @@ def m002_indexes(connection: apsw.Connection) -> None:
             name TEXT NOT NULL,
             fingerprint TEXT NOT NULL UNIQUE,
             dimension INTEGER NOT NULL,
+            basis BLOB,
             current INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         CREATE TABLE vector (
@@ -113,6 +119,17 @@ def m002_indexes(connection: apsw.Connection) -> None:
             words INTEGER NOT NULL,
             embedding BLOB NOT NULL,
             UNIQUE (message_id, model_id, part)
+        ) STRICT;
+        CREATE TABLE vector_block (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            model_id INTEGER NOT NULL REFERENCES embedding_model ON DELETE CASCADE,
+            first_id INTEGER NOT NULL,
+            last_id INTEGER NOT NULL,
+            first_message INTEGER NOT NULL,
+            last_message INTEGER NOT NULL,
+            messages BLOB NOT NULL,
+            words BLOB NOT NULL,
+            reduced BLOB NOT NULL
         ) STRICT;
         CREATE TABLE pending_embedding (
             message_id INTEGER PRIMARY KEY REFERENCES message ON DELETE CASCADE
@@ -125,6 +142,7 @@ def m002_indexes(connection: apsw.Connection) -> None:
         END;
         CREATE TRIGGER message_deleted AFTER DELETE ON message BEGIN
             DELETE FROM lexical_segment WHERE old.id BETWEEN first_id AND last_id;
+            DELETE FROM vector_block WHERE old.id BETWEEN first_message AND last_message;
             UPDATE counter SET value = value + 1 WHERE name = 'deletions';
             UPDATE counter SET value = value - 1 WHERE name = 'messages';
             UPDATE counter SET value = value - length(old.text) WHERE name = 'characters';

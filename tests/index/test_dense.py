@@ -30,7 +30,7 @@ def cosine_oracle(connection: apsw.Connection, query: Vectors) -> dict[int, floa
 
 def scores(memory: Memory, query: Vectors) -> dict[int, float]:
     view = memory._queue.mirror.view()
-    found = similarity(view.columns, view.pieces, query)
+    found = similarity(view, view.pieces.cosines(query))
     assert found.known.all()
     return dict(zip(view.columns.ids.tolist(), found.message.tolist(), strict=True))
 
@@ -64,7 +64,7 @@ def test_windows_and_sessions_are_what_they_say(memory: Memory, said: Said) -> N
     memory.wait_embedded()
     view = memory._queue.mirror.view()
     query = HashEmbedder().embed_query("tea")
-    found = similarity(view.columns, view.pieces, query)
+    found = similarity(view, view.pieces.cosines(query))
     one = found.message
     near = [[(0, 1.0), (1, 0.75), (2, 0.5)], [(0, 0.75), (1, 1.0), (2, 0.75), (3, 0.5)]]
     for row, window in enumerate(near):

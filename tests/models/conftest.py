@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import platformdirs
 import pytest
-from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER, Library
-from localmem.models.minilm import DIMENSION, LAYERS, write_graph
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER, Library
+from localmem.models.minilm import DIMENSION, LAYERS, write_graph
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from localmem.models.catalog import ModelRole, catalog, find, parse
 from localmem.models.errors import BadInput
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from localmem.models.chat_template import ChatTemplate
 from localmem.models.errors import BadInput
 from localmem.models.protocols import ChatMessage

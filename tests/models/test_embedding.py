@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
 from localmem.models.catalog import find
 from localmem.models.embedding import FastEmbedder
 from localmem.models.errors import ModelFileBad
 from localmem.models.library import Library
 from localmem.models.minilm import DIMENSION, HEADS, LAYERS, VARIANT
 from localmem.models.protocols import Embedder, Vectors
-from numpy.typing import NDArray
-from safetensors.numpy import load_file
-from tokenizers import Tokenizer
 
 WINDOW = 12
 

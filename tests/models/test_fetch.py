@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from localmem.models import fetch as fetching
 from localmem.models.catalog import CatalogEntry
 from localmem.models.errors import DownloadFailed, ModelFileBad

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from localmem.models.errors import (
     BadInput,
     ModelCrashed,

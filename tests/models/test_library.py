@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from localmem.models.catalog import ModelRole, find
 from localmem.models.embedding import FastEmbedder
 from localmem.models.errors import BadInput, ModelFileBad, ModelMissing

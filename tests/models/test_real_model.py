@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from localmem.models.errors import ModelCrashed, ModelFileBad, ModelTimeout, PromptTooLong
 from localmem.models.library import Library
 from localmem.models.llama import HostedModel

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from localmem.models.errors import ModelCrashed, PromptTooLong
 from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
 from localmem.models.scripted import ScriptedModel

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from localmem.models import selfcheck
 from localmem.models.library import Library
 from localmem.models.llama import HostedModel

@@ -113,6 +113,15 @@ def test_turns_go_on_when_a_session_is_added_to(database: Database) -> None:
     assert [(m.position, m.turn) for m in messages] == [(0, 0), (1, 0), (2, 1)]
 
 
+def test_a_session_whose_messages_were_all_deleted_can_be_added_to(database: Database) -> None:
+    stored(database, [user("a"), assistant("b"), user("c")])
+    with database.atomic() as connection:
+        connection.execute("DELETE FROM message")
+        assert connection.execute("SELECT count(*) FROM turn").get == 0
+    (message,) = stored(database, [user("d")])
+    assert (message.position, message.turn) == (0, 0)
+
+
 def test_an_unknown_session_is_an_error_that_says_how_to_find_one(database: Database) -> None:
     with pytest.raises(BadInput, match="localmem sessions"):
         SessionStore(database).session(7)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -64,7 +64,6 @@ class Chat:
     app: ChatApp
     pilot: Pilot[None]
     memory: Memory
-    notices: list[str] = field(default_factory=list)
 
     async def until(self, condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
         end = time.monotonic() + seconds

@@ -8,7 +8,7 @@ import pytest
 from localmem.models.scripted import ScriptedModel
 from localmem.tui.composer import LONGEST
 from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, entries_of, shown
-from localmem.tui.transcript import Document, Transcript
+from localmem.tui.transcript import Document, Reply, Transcript
 from textual import events
 from textual.widgets import Markdown
 
@@ -105,6 +105,17 @@ async def test_an_answer_of_very_many_list_items_is_shown_as_plain_text(
         await c.until(lambda: f"- item {MARKDOWN_BLOCKS}" in c.screen())
         assert not c.app.chat.query(Markdown)
         assert c.stored()[1] == f"{bullets}\n- item {MARKDOWN_BLOCKS}"
+
+
+async def test_a_line_separator_in_an_answer_does_not_make_its_text_come_twice(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        reply = Reply("Assistant")
+        await c.app.chat.query_one(Transcript).add(reply)
+        for piece, seen in (("aa\u2028bb\u2028cc\n\n", "cc"), ("dd\n\n", "dd"), ("ee", "ee")):
+            await reply.write(piece)
+            await c.until(lambda seen=seen: seen in c.screen())
+        await reply.end("aa\u2028bb\u2028cc\n\ndd\n\nee", None)
+        assert c.screen().count("cc") == 1
 
 
 async def test_what_is_pasted_loses_control_sequences_and_keeps_its_lines(chat: OpenChat) -> None:

@@ -1,0 +1,164 @@
+"""How fast and how right search is at several sizes, in one run."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localmem.bench.corpus import Corpus, NoisyEmbedder
+from localmem.index.dense import similarity
+from localmem.memory import Memory
+from localmem.models.protocols import Embedder
+from localmem.retrieval.asked import read
+from localmem.retrieval.ranking import lexical_scores, rank
+from localmem.types import NewMessage, NewSession, Role
+
+QUESTIONS = 200
+APPENDS = 20
+KEPT = 34
+"""Messages asked for, as in the papers' main setting."""
+CHECKED = 50
+"""Questions whose result is compared with an exact one."""
+REAL = 10_000
+"""Messages up to which every vector is a real one; beyond, real ones plus noise."""
+
+Row = dict[str, Any]
+
+
+def bench_retrieval(
+    sizes: Sequence[int], embedder: Embedder, home: Path, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """One row for each size, and how the query time grows: time ~ messages ** exponent."""
+    rows = []
+    for size in sizes:
+        progress(f"{size} messages")
+        with tempfile.TemporaryDirectory(prefix="localmem-bench-") as folder:
+            rows.append(_row(size, embedder, Path(folder) / "bench.db", home))
+    growth = [
+        math.log(b["query_ms"]["p50"] / a["query_ms"]["p50"]) / math.log(b["messages"] / a["messages"])
+        for a, b in pairwise(rows)
+    ]
+    return {"embedder": embedder.name, "rows": rows, "growth_exponents": growth}
+
+
+def _row(size: int, embedder: Embedder, path: Path, home: Path) -> Row:
+    corpus = Corpus()
+    noisy = size > REAL
+    used: Embedder = NoisyEmbedder(embedder, [corpus.text() for _ in range(1000)]) if noisy else embedder
+    questions = corpus.questions(QUESTIONS)
+    with Memory(path, used) as memory:
+        started = time.perf_counter()
+        for session in Corpus(1).sessions(size):
+            memory.add(session)
+        stored = time.perf_counter() - started
+        memory.wait_embedded()
+        embedded = time.perf_counter() - started
+        memory.search(questions[0], KEPT)
+        return {
+            "messages": size,
+            "vectors": "real plus noise" if noisy else "real",
+            "store_messages_per_s": size / stored,
+            "embed_messages_per_s": None if noisy else size / embedded,
+            "file_mb": sum(f.stat().st_size for f in path.parent.iterdir()) / 1e6,
+            "hot_mb": _hot_bytes(memory) / 1e6,
+            "query_ms": _quantiles([_timed(lambda q=q: memory.search(q, KEPT)) for q in questions]),
+            "stage_ms": _stages(memory, used, questions),
+            "append_and_search_ms": _quantiles([_append(memory, used, n) for n in range(APPENDS)]),
+            "exact_top_found": _exact_share(memory, used, questions[:CHECKED]),
+            "cold_start_s": _cold_start(path, home, used),
+        }
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - started)
+
+
+def _quantiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    p50, p95 = np.quantile(milliseconds, [0.5, 0.95])
+    return {"p50": float(p50), "p95": float(p95)}
+
+
+def _stages(memory: Memory, embedder: Embedder, questions: Sequence[str]) -> dict[str, float]:
+    """Median milliseconds of the parts of a query."""
+    times: dict[str, list[float]] = {"embed": [], "lexical": [], "compare": [], "rank": []}
+    view = memory.retrieval.view()
+    for question in questions:
+        asked = read(question, view.columns.names, None)
+        times["embed"].append(_timed(lambda text=asked.similar_to: embedder.embed_query(text)))
+        vector = embedder.embed_query(asked.similar_to)
+        words = lexical_scores(view.columns, memory.retrieval.matches(view, asked.terms))
+        times["lexical"].append(
+            _timed(lambda a=asked: lexical_scores(view.columns, memory.retrieval.matches(view, a.terms)))
+        )
+        cosines = view.pieces.cosines(vector)
+        times["compare"].append(_timed(lambda v=vector: view.pieces.cosines(v)))
+        times["rank"].append(
+            _timed(lambda w=words, c=cosines, a=asked: rank(view.columns, w, similarity(view, c), a))
+        )
+    return {stage: float(np.median(values)) for stage, values in times.items()}
+
+
+def _append(memory: Memory, embedder: Embedder, number: int) -> float:
+    """Store one message and find it by its words."""
+    session = NewSession("append", str(number), (NewMessage(Role.USER, f"a brand new zebra{number} story"),))
+
+    def work() -> None:
+        memory.add(session)
+        found = memory.search(f"zebra{number}", KEPT)
+        if all(f"zebra{number}" not in hit.message.text for hit in found):
+            raise AssertionError("a message just stored was not found")
+
+    return _timed(work)
+
+
+def _exact_share(memory: Memory, embedder: Embedder, questions: Sequence[str]) -> float:
+    """Share of the exact best messages that search returns."""
+    memory.wait_embedded()
+    found = wanted = 0
+    for question in questions:
+        exact = {hit.message.id for hit in memory.retrieval.search(question, KEPT, exactly=True)}
+        found += len(exact & {hit.message.id for hit in memory.search(question, KEPT)})
+        wanted += len(exact)
+    return found / wanted if wanted else 1.0
+
+
+def _hot_bytes(memory: Memory) -> int:
+    view = memory.retrieval.view()
+    arrays = [value for part in (view.columns, view.pieces) for value in vars(part).values()]
+    arrays += [array for postings, rows in view.parts for array in (*postings.arrays(), rows)]
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+def _cold_start(path: Path, home: Path, embedder: Embedder) -> float:
+    """Seconds from opening the file in a new process to the first result, the model already loaded."""
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from localmem.memory import Memory\n"
+        "from localmem.models.library import Library\n"
+        "library = Library(Path(sys.argv[2]))\n"
+        "embedder = library.embedder()\n"
+        "embedder.embed_query('warm')\n"
+        "class Same:\n"
+        "    name, fingerprint = embedder.name, sys.argv[3]\n"
+        "    dimension, split = embedder.dimension, embedder.split\n"
+        "    embed_query, embed_documents = embedder.embed_query, embedder.embed_documents\n"
+        "started = time.perf_counter()\n"
+        "with Memory(Path(sys.argv[1]), Same()) as memory:\n"
+        "    memory.search('When did I talk about the garden?', 34)\n"
+        "    print(time.perf_counter() - started)\n"
+        "library.close()\n"
+    )
+    command = [sys.executable, "-c", script, str(path), str(home), embedder.fingerprint]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

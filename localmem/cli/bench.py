@@ -1,0 +1,50 @@
+"""``localmem bench``: how fast this machine is, measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from localmem.bench.retrieval import bench_retrieval
+from localmem.cli.context import Context, pass_context, print_json
+from localmem.cli.numbers import NUMBERS
+
+
+@click.group("bench")
+def bench_group() -> None:
+    """Measure speed on this machine with made-up chats."""
+
+
+@bench_group.command("retrieval")
+@click.option(
+    "--messages", "sizes", type=NUMBERS, default="1000,10000", show_default=True, help="Sizes of the memory."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@pass_context
+def retrieval_command(context: Context, sizes: tuple[int, ...], as_json: bool) -> None:
+    """Build, append, start and query at several sizes; past 10,000 messages vectors are real ones plus noise."""
+    result = bench_retrieval(sizes, context.library.embedder(), context.home, context.say)
+    if as_json:
+        print_json(result)
+        return
+    for row in result["rows"]:
+        click.echo(_line(row))
+    if result["growth_exponents"]:
+        grown = ", ".join(f"{value:.2f}" for value in result["growth_exponents"])
+        click.echo(f"query time grows with messages to the power of {grown}")
+
+
+def _line(row: dict[str, Any]) -> str:
+    stages = ", ".join(f"{name} {value:.1f}" for name, value in row["stage_ms"].items())
+    embedded = row["embed_messages_per_s"]
+    return (
+        f"{row['messages']:,} messages ({row['vectors']} vectors)\n"
+        f"  query {row['query_ms']['p50']:.1f} ms, p95 {row['query_ms']['p95']:.1f} ({stages})\n"
+        f"  append and search again {row['append_and_search_ms']['p50']:.1f} ms; "
+        f"first result after opening {row['cold_start_s']:.2f} s\n"
+        f"  stored {row['store_messages_per_s']:,.0f} messages/s"
+        + (f", with vectors {embedded:,.0f}" if embedded else "")
+        + f"; file {row['file_mb']:,.0f} MB, in memory {row['hot_mb']:,.0f} MB\n"
+        f"  of the exact best {100 * row['exact_top_found']:.2f} % found"
+    )
