@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from localmem.models.hashing import HashEmbedder
 
 from localmem.memory import Memory
+from localmem.models.hashing import HashEmbedder
 from localmem.store import Database
 from localmem.types import NewMessage, NewSession, Role
 

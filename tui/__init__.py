@@ -5,9 +5,8 @@ It lies above the rest: nothing in localmem imports it, and textual is loaded wh
 
 from __future__ import annotations
 
-from localmem.models.library import Library
-
 from localmem.memory import CHAT_SOURCE, Memory
+from localmem.models.library import Library
 
 
 def run(memory: Memory, library: Library, *, session_id: int | None, last: bool) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from localmem.models.protocols import ChatModel
-from localmem.tui.chat import ChatScreen
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from localmem.memory import Memory
+from localmem.models.protocols import ChatModel
+from localmem.tui.chat import ChatScreen
 
 
 class ChatApp(App[None]):

@@ -6,13 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import ClassVar
 
-from localmem.models.protocols import ChatMessage, ChatModel
-from localmem.tui.composer import Composer
-from localmem.tui.failures import failure_text
-from localmem.tui.messages import ModelReady, ReplyDone, ReplyEvent, SessionRead, Submitted
-from localmem.tui.sessions import SessionList
-from localmem.tui.text import entries_of, one_line, shown
-from localmem.tui.transcript import Plain, Reply, Said, Transcript
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,8 +15,15 @@ from textual.widgets import Footer, Markdown, Static
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from localmem.answering.prompting import REPLY_TOKENS
-from localmem.events import AnswerDelta, Recalled, Replied, Stored
+from localmem.events import AnswerDelta, Fallback, Recalled, Replied, Stored
 from localmem.memory import CHAT_SOURCE, TITLE_LENGTH, Memory
+from localmem.models.protocols import ChatMessage, ChatModel
+from localmem.tui.composer import Composer
+from localmem.tui.failures import failure_text
+from localmem.tui.messages import ModelReady, ReplyDone, ReplyEvent, SessionRead, Submitted
+from localmem.tui.sessions import SessionList
+from localmem.tui.text import entries_of, one_line, shown
+from localmem.tui.transcript import Plain, Reply, Said, Transcript
 
 _ENDED = (WorkerState.SUCCESS, WorkerState.ERROR, WorkerState.CANCELLED)
 
@@ -187,6 +187,8 @@ class ChatScreen(Screen[None]):
                 await self._show_stored(stored.session_id, stored.text)
             case Recalled(evidence):
                 self._status(f"Reading {len(evidence)} recalled messages… Esc stops.")
+            case Fallback() if self._reply is not None:
+                await self._reply.withdraw()
             case AnswerDelta(text) if self._reply is not None:
                 self._status("Writing… Esc stops.")
                 await self._reply.write(text)

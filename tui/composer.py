@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from localmem.tui.messages import Submitted
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
 from localmem.text import printable
+from localmem.tui.messages import Submitted
 
 LONGEST = 100_000
 """Characters of a message that may be typed or pasted: more than a small model's window holds."""

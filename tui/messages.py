@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localmem.models.protocols import ChatModel
-from localmem.tui.text import Entry
 from textual.message import Message
 
 from localmem import types
 from localmem.events import Event, Replied
+from localmem.models.protocols import ChatModel
+from localmem.tui.text import Entry
 
 
 class Submitted(Message):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from localmem.tui.failures import failure_text
-from localmem.tui.messages import SessionsRead
-from localmem.tui.text import one_line
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,6 +15,9 @@ from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from localmem.memory import Memory
+from localmem.tui.failures import failure_text
+from localmem.tui.messages import SessionsRead
+from localmem.tui.text import one_line
 from localmem.types import Session
 
 LISTED = 2000

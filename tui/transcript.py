@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from markdown_it import MarkdownIt
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Markdown, Static
+from textual.widgets.markdown import MarkdownStream
+
 from localmem.tui.text import (
     MARKDOWN_BLOCKS,
     SHOWN_CHARACTERS,
@@ -17,15 +26,6 @@ from localmem.tui.text import (
     shown,
     source_of,
 )
-from markdown_it import MarkdownIt
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
-from textual.widget import Widget
-from textual.widgets import Markdown, Static
-from textual.widgets.markdown import MarkdownStream
-
 from localmem.types import Ledger, Message, Role
 
 BATCH_BLOCKS = 40
@@ -140,6 +140,15 @@ class Reply(Vertical):
             # The stream is made with the first piece: one that never ran cannot be stopped.
             self._stream = self._stream or self._document.stream()
             await self._stream.write(shown(piece))
+
+    async def withdraw(self) -> None:
+        """Take back what was written: another answer follows."""
+        await self._end_stream()
+        self._written = ""
+        if self._plain is not None:
+            self._plain.update(Content(""))
+        else:
+            await self._document.update("")
 
     async def end(self, text: str, session_id: int | None) -> None:
         """Show the answer as it was stored."""

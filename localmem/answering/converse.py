@@ -6,15 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from localmem.answering.draft import draft
+from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.prompting import REPLY_TOKENS, chat_prompt
 from localmem.answering.question import read_question
-from localmem.answering.recall import Recall, relevant
+from localmem.answering.recall import Recall
 from localmem.answering.support import cited
+from localmem.answering.wording import Worded, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Event, NotesMade, Recalled, Replied, Stored
-from localmem.models.protocols import ChatModel, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, StopReason, TextDelta
 from localmem.types import Message, NewMessage, Role
 
 
@@ -28,7 +29,8 @@ def chat(
 ) -> Iterator[Event]:
     """Reply to ``text`` in the session whose messages are ``history``; the last event is :class:`Replied`.
 
-    The user's message is stored before anything else. What was generated is stored however the reply
+    A question about what memory holds is answered as ``ask`` answers it; to anything else the model
+    replies freely, with notes when they are relevant. The user's message is stored before anything else. What was generated is stored however the reply
     ends: finished, stopped, the generator closed, the model dead. Only other sessions are recalled: this
     one is in ``history``. Raises :class:`BadInput` for an empty
     message and what :meth:`ChatModel.stream` raises.
@@ -38,32 +40,48 @@ def chat(
     asked = store(NewMessage(Role.USER, text))
     yield Stored(asked)
     recall = recall_without(asked.session_id)
-    evidence, sentences = recall.find(text)
+    question = read_question(text)
+    found = recall.find(question)
     notes: list[Note] = []
-    if relevant(sentences):
-        rule = draft(read_question(text), [sentences])
-        notes = make_notes(sentences, rule.sentences)
+    rule: Draft | None = None
+    if found.relevant():
+        rule = draft(question, found.parts)
+        notes = make_notes(found.sentences, rule.sentences)
         used = {note.sentence.message.id for note in notes}
-        evidence = [item for item in evidence if item.message.id in used]
+        evidence = tuple(item for item in found.evidence if item.message.id in used)
         recall.read(evidence)
-        yield Recalled(tuple(evidence))
+        yield Recalled(evidence)
         yield NotesMade(tuple(str(note) for note in notes))
-    started = time.perf_counter()
-    written: list[str] = []
-    stopped = False
-    reply: Message | None = None
+    reply = Worded()
+    stored: Message | None = None
     try:
-        prompt = chat_prompt(model, history, text, notes)
+        if rule is not None and recall.asks_memory(text):
+            yield from word(reply, text, rule, notes, recall, model, cancel)
+        else:
+            yield from _freely(reply, chat_prompt(model, history, text, notes), recall, model, cancel)
+            reply.citations = tuple(cited(reply.text, notes))
+    finally:
+        if body := reply.text.strip():
+            stored = store(NewMessage(Role.ASSISTANT, body))
+    yield Replied(stored, reply.citations, reply.stopped, recall.ledger)
+
+
+def _freely(
+    reply: Worded,
+    prompt: Sequence[ChatMessage],
+    recall: Recall,
+    model: ChatModel,
+    cancel: threading.Event | None,
+) -> Iterator[Event]:
+    """Stream the model's own reply into ``reply``."""
+    started = time.perf_counter()
+    try:
         for piece in model.stream(prompt, max_tokens=REPLY_TOKENS, cancel=cancel):
             if isinstance(piece, TextDelta):
-                written.append(piece.text)
+                reply.text += piece.text
                 yield AnswerDelta(piece.text)
             else:
                 recall.count_model(piece)
-                stopped = piece.reason is StopReason.CANCELLED
+                reply.stopped = piece.reason is StopReason.CANCELLED
     finally:
         recall.spent("answer", started)
-        body = "".join(written).strip()
-        if body:
-            reply = store(NewMessage(Role.ASSISTANT, body))
-    yield Replied(reply, tuple(cited(body, notes)), stopped, recall.ledger)

@@ -37,6 +37,11 @@ class Draft:
     value: str = ""
     """What code computed and any other wording must keep; empty when nothing was computed."""
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Ids of the messages it rests on."""
+        return tuple(dict.fromkeys(sentence.message.id for sentence in self.sentences))
+
 
 def rank(sentences: Sequence[Sentence]) -> list[tuple[float, Sentence]]:
     """Sentences by how likely they answer, best first; equal ones in the order given."""

@@ -38,6 +38,11 @@ _PERIOD = re.compile(
     r"|october|november|december)\b(?:\s+\d{4})?",
     re.IGNORECASE,
 )
+_ASKING = re.compile(
+    r"\s*(?:who|whose|what|when|where|which|why|how|do you (?:remember|know)|did|does|was|were|is|are"
+    r"|have|has)\b",
+    re.IGNORECASE,
+)
 _FRAME = frozenset(
     terms("many often number day days week weeks month months year years date time long much pass")
 )
@@ -70,6 +75,11 @@ def read_question(text: str) -> Question:
     elif _WHEN.search(text):
         kind = Kind.WHEN
     return Question(text, kind, wanted_terms(text), (text,))
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks: by its mark or its first word."""
+    return text.rstrip().endswith(("?", "？", "؟")) or bool(_ASKING.match(text))
 
 
 def wanted_terms(text: str) -> tuple[str, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from localmem.answering.question import Kind, read_question
+from localmem.answering.question import Kind, Question, is_question, read_question
 from localmem.answering.sentences import Sentence, sentences_of
 from localmem.models.protocols import Finished
+from localmem.retrieval.asked import read
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.store import SessionStore
 from localmem.types import Evidence, Ledger
@@ -23,6 +25,26 @@ ALIKE = 0.5
 are let through to an answer, and 2 % of those asked of somebody else's conversation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found for a question."""
+
+    evidence: tuple[Evidence, ...]
+    parts: tuple[list[Sentence], ...]
+    """The sentences of the evidence for each part of the question."""
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """Those of all parts."""
+        return [sentence for part in self.parts for sentence in part]
+
+    def relevant(self) -> bool:
+        """Whether for each part some message speaks of what was asked."""
+        return all(
+            any(s.around >= COVERED or s.similarity >= ALIKE for s in sentences) for sentences in self.parts
+        )
+
+
 class Recall:
     """Searches memory for one question and keeps its ledger."""
 
@@ -33,7 +55,13 @@ class Recall:
         self.ledger.sessions, self.ledger.messages, characters = sessions.counts()
         self.ledger.full_history_tokens = characters // 4
 
-    def find(self, text: str) -> tuple[list[Evidence], list[Sentence]]:
+    def find(self, question: Question) -> Found:
+        """What memory holds on each part of a question."""
+        found = [self._find(part) for part in question.parts]
+        evidence = {item.message.id: item for items, _ in found for item in items}
+        return Found(tuple(evidence.values()), tuple(sentences for _, sentences in found))
+
+    def _find(self, text: str) -> tuple[list[Evidence], list[Sentence]]:
         """Evidence for a text, best first, and its sentences."""
         started = time.perf_counter()
         question = read_question(text)
@@ -45,6 +73,11 @@ class Recall:
         self.ledger.retrieval_calls += 1
         self.spent("search", started)
         return evidence, sentences
+
+    def asks_memory(self, text: str) -> bool:
+        """Whether a text asks about the user or somebody who spoke, and not for something new."""
+        asked = read(text, self._search.view().columns.names, None)
+        return is_question(text) and (asked.first_person or bool(asked.speakers))
 
     def read(self, evidence: Sequence[Evidence]) -> None:
         """Enter the evidence that was taken."""
@@ -61,8 +94,3 @@ class Recall:
         self.ledger.tokens_read += cost.tokens_read
         self.ledger.tokens_reused += cost.tokens_reused
         self.ledger.tokens_written += cost.tokens_written
-
-
-def relevant(sentences: Sequence[Sentence]) -> bool:
-    """Whether any sentence speaks of what was asked."""
-    return any(s.around >= COVERED or s.similarity >= ALIKE for s in sentences)

@@ -12,7 +12,7 @@ from localmem.index.tokens import terms
 SUPPORTED = 0.6
 """Share of an answer's terms that its notes and question must have."""
 CITED = 0.34
-"""Share of an answer's terms that a note must have to be cited for it."""
+"""Terms that answer and note share, as a share of the shorter one's, from which on the note is cited."""
 
 _NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b")
@@ -47,6 +47,7 @@ def cited(answer: str, notes: Sequence[Note]) -> list[int]:
     shares = []
     for note in notes:
         have = set(terms(str(note)))
-        shares.append((len(words & have) / len(words) if words else 0.0, note.sentence.message.id))
+        shorter = min(len(words), len(have))
+        shares.append((len(words & have) / shorter if shorter else 0.0, note.sentence.message.id))
     shares.sort(key=lambda pair: -pair[0])
     return list(dict.fromkeys(message_id for share, message_id in shares if share >= CITED))

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import resources
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Corpus:
         self._following: dict[str, list[str]] = {}
         for text in self._texts:
             words = ["", *text.split(), ""]
-            for first, second in zip(words, words[1:], strict=False):
+            for first, second in pairwise(words):
                 self._following.setdefault(first, []).append(second)
 
     def sessions(self, messages: int, source: str = "bench") -> Iterator[NewSession]:
@@ -59,7 +60,13 @@ class Corpus:
 
     def questions(self, count: int) -> list[str]:
         """Questions of a few words, as people ask them."""
-        starts = ("When did I", "What did you say about", "Which", "Where was the", "How often did we talk about")
+        starts = (
+            "When did I",
+            "What did you say about",
+            "Which",
+            "Where was the",
+            "How often did we talk about",
+        )
         return [
             f"{self._random.choice(starts)} {' '.join(self.text().split()[:5]).rstrip('.,?!')}?"
             for _ in range(count)

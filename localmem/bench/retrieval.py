@@ -70,17 +70,18 @@ def _row(size: int, embedder: Embedder, path: Path, home: Path) -> Row:
             "embed_messages_per_s": None if noisy else size / embedded,
             "file_mb": sum(f.stat().st_size for f in path.parent.iterdir()) / 1e6,
             "hot_mb": _hot_bytes(memory) / 1e6,
-            "query_ms": _quantiles([_timed(lambda q=q: memory.search(q, KEPT)) for q in questions]),
+            "query_ms": _quantiles([_timed(memory.search, question, KEPT) for question in questions]),
             "stage_ms": _stages(memory, used, questions),
-            "append_and_search_ms": _quantiles([_append(memory, used, n) for n in range(APPENDS)]),
-            "exact_top_found": _exact_share(memory, used, questions[:CHECKED]),
+            "append_and_search_ms": _quantiles([_append(memory, n) for n in range(APPENDS)]),
+            "exact_top_found": _exact_share(memory, questions[:CHECKED]),
             "cold_start_s": _cold_start(path, home, used),
         }
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _timed(work: Callable[..., object], *arguments: object) -> float:
+    """Milliseconds that a call takes."""
     started = time.perf_counter()
-    work()
+    work(*arguments)
     return 1000 * (time.perf_counter() - started)
 
 
@@ -95,21 +96,18 @@ def _stages(memory: Memory, embedder: Embedder, questions: Sequence[str]) -> dic
     view = memory.retrieval.view()
     for question in questions:
         asked = read(question, view.columns.names, None)
-        times["embed"].append(_timed(lambda text=asked.similar_to: embedder.embed_query(text)))
+        times["embed"].append(_timed(embedder.embed_query, asked.similar_to))
         vector = embedder.embed_query(asked.similar_to)
-        words = lexical_scores(view.columns, memory.retrieval.matches(view, asked.terms))
-        times["lexical"].append(
-            _timed(lambda a=asked: lexical_scores(view.columns, memory.retrieval.matches(view, a.terms)))
-        )
-        cosines = view.pieces.cosines(vector)
-        times["compare"].append(_timed(lambda v=vector: view.pieces.cosines(v)))
-        times["rank"].append(
-            _timed(lambda w=words, c=cosines, a=asked: rank(view.columns, w, similarity(view, c), a))
-        )
+        matches = memory.retrieval.matches(view, asked.terms)
+        times["lexical"].append(_timed(lexical_scores, view.columns, matches))
+        words = lexical_scores(view.columns, matches)
+        times["compare"].append(_timed(view.pieces.cosines, vector))
+        near = similarity(view, view.pieces.cosines(vector))
+        times["rank"].append(_timed(rank, view.columns, words, near, asked))
     return {stage: float(np.median(values)) for stage, values in times.items()}
 
 
-def _append(memory: Memory, embedder: Embedder, number: int) -> float:
+def _append(memory: Memory, number: int) -> float:
     """Store one message and find it by its words."""
     session = NewSession("append", str(number), (NewMessage(Role.USER, f"a brand new zebra{number} story"),))
 
@@ -122,7 +120,7 @@ def _append(memory: Memory, embedder: Embedder, number: int) -> float:
     return _timed(work)
 
 
-def _exact_share(memory: Memory, embedder: Embedder, questions: Sequence[str]) -> float:
+def _exact_share(memory: Memory, questions: Sequence[str]) -> float:
     """Share of the exact best messages that search returns."""
     memory.wait_embedded()
     found = wanted = 0

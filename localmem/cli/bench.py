@@ -23,7 +23,10 @@ def bench_group() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @pass_context
 def retrieval_command(context: Context, sizes: tuple[int, ...], as_json: bool) -> None:
-    """Build, append, start and query at several sizes; past 10,000 messages vectors are real ones plus noise."""
+    """Build, append, start and query at several sizes.
+
+    Past 10,000 messages the vectors are real ones plus noise.
+    """
     result = bench_retrieval(sizes, context.library.embedder(), context.home, context.say)
     if as_json:
         print_json(result)

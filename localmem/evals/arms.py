@@ -48,7 +48,7 @@ def _dense(memory: Memory, question: Question, records: int) -> Chosen:
 def _rrf(memory: Memory, question: Question, records: int) -> Chosen:
     """BM25 and cosine of single messages, fused by reciprocal rank with equal weights: the plain hybrid."""
     view = memory.retrieval.view()
-    gains = np.zeros(len(view.columns))
+    gains = np.zeros(len(view.columns), np.float32)
     for order in (_lexical_order(memory, view, question), _dense_order(memory, view, question)):
         gains[order[:RRF_DEPTH]] += 1 / (RRF_K + np.arange(1, len(order[:RRF_DEPTH]) + 1))
     return _named(memory, view, _order(gains), records)

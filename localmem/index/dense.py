@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localmem.index.columns import Places
 from localmem.index.lexical import Scores
 from localmem.index.mirror import View
 from localmem.models.protocols import Vectors

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ def bm25(columns: Columns, matches: TermMatches) -> Scores:
     """BM25 of every message, shape (n,); 0 where no term occurs."""
     scores = np.zeros(len(columns), np.float32)
     for word, (rows, counts) in matches.found.items():
-        lengths = columns.words[rows] / columns.average_words
+        lengths = columns.words[rows].astype(np.float32) / np.float32(columns.average_words)
         scores[rows] += matches.idf[word] * _saturated(counts, lengths)
     return scores
 
@@ -64,23 +65,23 @@ def window_bm25(columns: Columns, matches: TermMatches) -> Scores:
     frequency = np.zeros(len(columns) + 1, np.float32)  # the last place takes what falls out of a session
     for word, (rows, counts) in matches.found.items():
         frequency[rows] += KERNEL[0] * counts
-        touched = [rows]
+        touched: list[NDArray[np.integer[Any]]] = [rows]
         for weight, near in columns.near:
             places = near[rows]
             frequency[places] += weight * counts
             touched.append(places)
         at = np.concatenate(touched)
         at = at[at >= 0]
-        lengths = columns.window_words[at] / columns.average_window_words
-        # A row touched twice is assigned the same value twice.
-        scores[at] = scores[at] + matches.idf[word] * _saturated(frequency[at], lengths)
+        lengths = columns.window_words[at] / np.float32(columns.average_window_words)
+        # A row touched twice gets its gain once: numpy reads all places before it writes any.
+        scores[at] += np.float32(matches.idf[word]) * _saturated(frequency[at], lengths)
         frequency[at] = 0
         frequency[-1] = 0
     return scores
 
 
-def _saturated(frequency: NDArray[np.generic], length: NDArray[np.generic]) -> Scores:
+def _saturated(frequency: NDArray[np.generic], length: Scores) -> Scores:
     """The part of BM25 that frequency and length (as a share of the average) decide."""
     tf = frequency.astype(np.float32)
-    result: Scores = tf * (K1 + 1) / (tf + K1 * (1 - B + B * length.astype(np.float32)))
+    result: Scores = tf * (K1 + 1) / (tf + K1 * (1 - B + B * length))
     return result

@@ -86,7 +86,8 @@ class Pieces:
 
     def cosines(self, query: Vectors) -> NDArray[np.float32]:
         """Cosines of all pieces with a query vector; with a basis only nearly so. Shape (p,)."""
-        return self.matrix @ (query if self.basis is None else query @ self.basis)
+        reduced: Vectors = query if self.basis is None else np.asarray(query @ self.basis, np.float32)
+        return np.asarray(self.matrix @ reduced, np.float32)
 
     def places(self, rows: NDArray[np.int64]) -> Places:
         """Where the pieces of the messages at ``rows`` (ascending) are, in order."""

@@ -95,7 +95,7 @@ def compact(connection: apsw.Connection, model_id: int) -> None:
 
 
 def _find_basis(connection: apsw.Connection, model_id: int) -> Vectors:
-    rows = connection.execute(
+    rows: list[Any] = connection.execute(
         "SELECT embedding FROM vector WHERE model_id = ? ORDER BY id LIMIT ?", (model_id, SAMPLE)
     ).fetchall()
     sample = np.frombuffer(b"".join(row[0] for row in rows), "<f4").reshape(len(rows), -1)

@@ -145,7 +145,8 @@ def _among_best(scores: Scores, which: NDArray[np.bool_], k: int) -> NDArray[np.
     eligible = scores[which]
     if len(eligible) <= k:
         return which
-    return scores >= np.partition(eligible, -k)[-k]
+    best: NDArray[np.bool_] = scores >= np.partition(eligible, -k)[-k]
+    return best
 
 
 def _newest_day(columns: Columns) -> date | None:

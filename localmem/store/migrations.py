@@ -22,9 +22,9 @@ def m001_sessions(connection: apsw.Connection) -> None:
     """Sessions, their turns and messages, and settings.
 
     ``message.text`` and ``attachments`` are ANY: text that UTF-8 cannot hold (lone surrogates) is
-    kept as a blob (see :mod:`localmem.store.text`). Times are UTC; ``*_zone`` is the original offset
-    in minutes, NULL where the source named none. A turn goes with its last message. Ids are never used twice (AUTOINCREMENT), so an
-    index may ask for "everything after id".
+    kept as a blob (see :mod:`localmem.store.columns`). Times are UTC; ``*_zone`` is the original offset
+    in minutes, NULL where the source named none. A turn goes with its last message. Ids are never used
+    twice (AUTOINCREMENT), so an index may ask for "everything after id".
     """
     connection.execute("""
         CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from importlib import resources
 
 import pytest
-from localmem.models.scripted import ScriptedModel
 
 from localmem.errors import BadInput, ModelCrashed
 from localmem.events import AnswerDelta, Answered, Fallback
 from localmem.importers.run import import_files
 from localmem.memory import Memory
+from localmem.models.scripted import ScriptedModel
 from localmem.types import Answer, NewSession
 
 Said = Callable[..., NewSession]

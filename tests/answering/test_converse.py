@@ -5,11 +5,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from localmem.models.scripted import ScriptedModel
 
 from localmem.errors import BadInput, ModelCrashed, PromptTooLong
-from localmem.events import AnswerDelta, NotesMade, Recalled, Replied, Stored
+from localmem.events import AnswerDelta, Fallback, NotesMade, Recalled, Replied, Stored
 from localmem.memory import Memory
+from localmem.models.scripted import ScriptedModel
 from localmem.types import NewSession, Role
 
 Said = Callable[..., NewSession]
@@ -85,6 +85,37 @@ def test_earlier_chats_are_recalled_and_cited_and_the_current_one_is_not(memory:
     for event in again:
         if isinstance(event, Recalled):
             assert session_id not in {item.message.session_id for item in event.evidence}
+
+
+def test_a_question_about_memory_is_answered_from_it_whatever_the_model_invents(
+    memory: Memory, said: Said
+) -> None:
+    memory.add(said("My dentist is Dr Brook.", "Noted.", at=datetime(2026, 3, 1, tzinfo=UTC)))
+    memory.wait_embedded()
+    events = list(memory.chat("Who is my dentist?", model=ScriptedModel(["It is Dr Zebulon."])))
+    fallback = next(e for e in events if isinstance(e, Fallback))
+    assert "Zebulon" in fallback.reason
+    assert "Dr Brook" in chat_texts(memory)[-1][1]
+    assert isinstance(events[-1], Replied)
+    assert events[-1].citations
+
+
+def test_the_time_between_two_events_is_computed_in_the_chat_too(memory: Memory, said: Said) -> None:
+    memory.add(said("I adopted Miso yesterday.", "Lovely.", at=datetime(2026, 3, 8, tzinfo=UTC)))
+    memory.add(said("Miso had her operation today.", session="s2", at=datetime(2026, 3, 18, tzinfo=UTC)))
+    memory.wait_embedded()
+    asked = "How many days passed between the day I adopted Miso and her operation?"
+    list(memory.chat(asked, model=ScriptedModel(["It was 3 days."])))
+    assert chat_texts(memory)[-1][1].startswith("11 days: from 7 March 2026 to 18 March 2026.")
+
+
+def test_a_request_for_something_new_is_left_to_the_model(memory: Memory, said: Said) -> None:
+    memory.add(said("My sourdough bread never rises.", "Warmth helps."))
+    memory.wait_embedded()
+    model = ScriptedModel(["Flour, water, salt and time."])
+    list(memory.chat("Write a poem: my sourdough bread never rises", model=model))
+    assert chat_texts(memory)[-1][1] == "Flour, water, salt and time."
+    assert "My sourdough bread never rises." in model.history[0][-1].text
 
 
 def test_small_talk_recalls_nothing(memory: Memory, said: Said) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import apsw
 import pytest
-from localmem.models.hashing import HashEmbedder
-from localmem.models.protocols import Vectors
 
 from localmem.errors import EmbeddingMismatch
 from localmem.index.dense import similarity
 from localmem.index.embedding import reembed
 from localmem.memory import Memory, reembed_file
+from localmem.models.hashing import HashEmbedder
+from localmem.models.protocols import Vectors
 from localmem.store import Database
 from localmem.types import NewSession
 

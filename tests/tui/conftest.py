@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
-from localmem.models.scripted import ScriptedModel
-from localmem.tui.app import ChatApp
-from localmem.tui.composer import Composer
 from textual.pilot import Pilot
 from textual.widgets import Static
 
 from localmem.memory import Memory
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
+from localmem.models.scripted import ScriptedModel
+from localmem.tui.app import ChatApp
+from localmem.tui.composer import Composer
 
 SIZE = (100, 40)
 PATIENCE = 5.0

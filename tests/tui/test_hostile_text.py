@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from localmem.models.scripted import ScriptedModel
-from localmem.tui.composer import LONGEST
-from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, entries_of, shown
-from localmem.tui.transcript import Document, Reply, Transcript
 from textual import events
 from textual.widgets import Markdown
 
 from localmem.memory import Memory
+from localmem.models.scripted import ScriptedModel
+from localmem.tui.composer import LONGEST
+from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, entries_of, shown
+from localmem.tui.transcript import Document, Reply, Transcript
 from localmem.types import Ledger, NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]

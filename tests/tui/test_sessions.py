@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from textual.widgets import OptionList
+
+from localmem.errors import BadInput
+from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
 from localmem.tui import session_to_open
 from localmem.tui.sessions import SessionList
 from localmem.tui.text import SHOWN_MESSAGES
 from localmem.tui.transcript import Said
-from textual.widgets import OptionList
-
-from localmem.errors import BadInput
-from localmem.memory import Memory
 from localmem.types import NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]

@@ -1,0 +1,67 @@
+"""The model words an answer; the rule's own stands where the model's may not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+from localmem.answering.draft import Draft
+from localmem.answering.notes import Note
+from localmem.answering.prompting import ANSWER_TOKENS, answer_prompt
+from localmem.answering.recall import Recall
+from localmem.answering.support import cited, unsupported
+from localmem.errors import ModelCrashed, ModelTimeout
+from localmem.events import AnswerDelta, Event, Fallback
+from localmem.models.protocols import ChatModel, StopReason, TextDelta
+
+
+@dataclass(slots=True)
+class Worded:
+    """An answer's text as it stands; filled while it is written, so that a reader who leaves keeps it."""
+
+    text: str = ""
+    citations: tuple[int, ...] = ()
+    stopped: bool = False
+    """The user stopped the model."""
+
+
+def word(
+    worded: Worded,
+    question: str,
+    rule: Draft,
+    notes: Sequence[Note],
+    recall: Recall,
+    model: ChatModel,
+    cancel: threading.Event | None,
+) -> Generator[Event, None, None]:
+    """Stream the model's answer into ``worded``; check it at the end.
+
+    A model that crashes, finds no room or says what memory does not say is replaced by the rule's answer,
+    with a :class:`Fallback` event and an entry in the ledger. One that was stopped is left as it is.
+    """
+    started = time.perf_counter()
+    reason: str | None = "no note fits the model's window"
+    prompt = answer_prompt(model, question, notes, rule)
+    try:
+        for piece in model.stream(prompt, max_tokens=ANSWER_TOKENS, cancel=cancel) if prompt else ():
+            if isinstance(piece, TextDelta):
+                worded.text += piece.text
+                yield AnswerDelta(piece.text)
+                continue
+            recall.count_model(piece)
+            worded.stopped = piece.reason is StopReason.CANCELLED
+            reason = None if worded.stopped else unsupported(worded.text, notes, question, rule)
+    except (ModelCrashed, ModelTimeout) as error:
+        reason = str(error)
+    finally:
+        recall.spent("answer", started)
+    if reason is None:
+        worded.text = worded.text.strip()
+        worded.citations = tuple(cited(worded.text, notes)) or rule.sources
+        return
+    recall.ledger.fallbacks.append(f"answerer: {reason}")
+    worded.text, worded.citations = rule.text, rule.sources
+    yield Fallback("answerer", reason)
+    yield AnswerDelta(rule.text)
