@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from localmem.memory import Memory
 from localmem.models.hashing import HashEmbedder
+from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER, Library
 from localmem.store import Database
 from localmem.types import NewMessage, NewSession, Role
+
+
+@pytest.fixture(scope="session")
+def models_home() -> Path:
+    """A home with both small models, kept between runs; pulls what is missing."""
+    default = platformdirs.user_cache_dir("localmem-tests")
+    home = Path(os.environ.get("LOCALMEM_TEST_HOME", default))
+    library = Library(home)
+    for name in (DEFAULT_CHAT, DEFAULT_EMBEDDER):
+        library.pull(name)
+    return home
 
 
 @pytest.fixture

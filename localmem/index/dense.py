@@ -37,9 +37,12 @@ def similarity(view: View, cosine: Vectors) -> Similarity:
     columns, pieces = view.columns, view.pieces
     best = np.zeros(len(columns), np.float32)
     weighted = np.zeros(len(columns), np.float32)
-    if len(cosine):
-        best[pieces.rows] = np.maximum.reduceat(cosine, pieces.first)
-        weighted[pieces.rows] = np.add.reduceat(cosine * pieces.words, pieces.first)
+    # Most messages have one piece: those are copied, and only the others are gathered.
+    first, others, rows = pieces.first, pieces.others, pieces.row[pieces.others]
+    best[pieces.rows] = cosine[first]
+    np.maximum.at(best, rows, cosine[others])
+    weighted[pieces.rows] = cosine[first] * pieces.weights[first]
+    np.add.at(weighted, rows, cosine[others] * pieces.weights[others])
     known, around = view.known, view.around
     window = np.divide(columns.spread(weighted), around, out=np.zeros_like(around), where=around > 0)
     sessions = np.full(columns.sessions, -1, np.float32)

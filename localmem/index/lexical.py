@@ -64,11 +64,11 @@ def window_bm25(columns: Columns, matches: TermMatches) -> Scores:
     scores = np.zeros(len(columns), np.float32)
     frequency = np.zeros(len(columns) + 1, np.float32)  # the last place takes what falls out of a session
     for word, (rows, counts) in matches.found.items():
-        frequency[rows] += KERNEL[0] * counts
+        frequency[rows] += np.float32(KERNEL[0]) * counts.astype(np.float32)
         touched: list[NDArray[np.integer[Any]]] = [rows]
         for weight, near in columns.near:
             places = near[rows]
-            frequency[places] += weight * counts
+            frequency[places] += np.float32(weight) * counts.astype(np.float32)
             touched.append(places)
         at = np.concatenate(touched)
         at = at[at >= 0]
@@ -83,5 +83,4 @@ def window_bm25(columns: Columns, matches: TermMatches) -> Scores:
 def _saturated(frequency: NDArray[np.generic], length: Scores) -> Scores:
     """The part of BM25 that frequency and length (as a share of the average) decide."""
     tf = frequency.astype(np.float32)
-    result: Scores = tf * (K1 + 1) / (tf + K1 * (1 - B + B * length))
-    return result
+    return np.asarray(tf * (K1 + 1) / (tf + K1 * (1 - B + B * length)), np.float32)

@@ -30,10 +30,7 @@ class View:
     def weight(self) -> NDArray[np.float32]:
         """Length in terms of each message's pieces, 0 where it has no vector yet, shape (n,)."""
         weight = np.zeros(len(self.columns), np.float32)
-        if len(self.pieces.row):
-            weight[self.pieces.rows] = np.add.reduceat(
-                self.pieces.words.astype(np.float32), self.pieces.first
-            )
+        np.add.at(weight, self.pieces.row, self.pieces.weights)
         return weight
 
     @cached_property

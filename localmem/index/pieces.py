@@ -98,8 +98,18 @@ class Pieces:
 
     @cached_property
     def first(self) -> Places:
-        """Where the pieces of each message begin, for ``reduceat``."""
+        """The first piece of each message that has any."""
         return np.flatnonzero(np.diff(self.row, prepend=-1))
+
+    @cached_property
+    def others(self) -> Places:
+        """The pieces that are not the first of their message."""
+        return np.flatnonzero(np.diff(self.row, prepend=-1) == 0)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """``words`` as numbers to multiply with."""
+        return self.words.astype(np.float32)
 
     @cached_property
     def rows(self) -> Places:

@@ -40,8 +40,10 @@ class Filter:
 
 NO_FILTER = Filter()
 
-CANDIDATES = 300
-"""Messages compared exactly, when the first look used a smaller form of the vectors."""
+CANDIDATES = 150
+"""Messages whose score is made exact, when the first look used a smaller form of the vectors."""
+MARGIN = 0.04
+"""Cosine by which that first look may be wrong about the best message of a session."""
 
 
 class HybridSearch:
@@ -80,8 +82,8 @@ class HybridSearch:
         if only:
             found &= np.isin(view.columns.ids, self._allowed(only))
         if view.pieces.basis is not None:
-            some = found if exactly else found & _among_best(ranking.total, found, max(CANDIDATES, 4 * k))
-            self._make_exact(view, np.flatnonzero(some & view.known), vector, cosines)
+            rows = np.flatnonzero(found) if exactly else _worth_comparing(view, ranking, found, k)
+            self._make_exact(view, rows[view.known[rows]], vector, cosines)
             ranking = rank(view.columns, words, similarity(view, cosines), asked)
         if by_session:
             rows = _order(ranking.total, found)
@@ -147,6 +149,17 @@ def _among_best(scores: Scores, which: NDArray[np.bool_], k: int) -> NDArray[np.
         return which
     best: NDArray[np.bool_] = scores >= np.partition(eligible, -k)[-k]
     return best
+
+
+def _worth_comparing(view: View, ranking: Ranking, found: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
+    """Rows whose vectors decide the result: the best, their neighbours, and who may lead their sessions."""
+    columns, near = view.columns, ranking.similarity
+    best = np.flatnonzero(found & _among_best(ranking.total, found, max(CANDIDATES, 4 * k)))
+    there = np.zeros(columns.sessions, np.bool_)
+    there[columns.session[best]] = True
+    leading = np.flatnonzero(there[columns.session] & (near.message >= near.session - MARGIN))
+    rows = np.unique(np.concatenate([best, leading, *(beside[best] for _, beside in columns.near)]))
+    return rows[rows >= 0]
 
 
 def _newest_day(columns: Columns) -> date | None:

@@ -36,7 +36,7 @@ def time_from_columns(utc: str | None, offset_minutes: int | None) -> datetime |
     """The time in its original zone where that is known, else in UTC."""
     if utc is None:
         return None
-    moment = datetime.strptime(utc, UTC_FORMAT).replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(utc)
     if offset_minutes is None:
         return moment
     return moment.astimezone(timezone(timedelta(minutes=offset_minutes)))

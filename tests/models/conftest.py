@@ -1,30 +1,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER, Library
 from localmem.models.minilm import DIMENSION, LAYERS, write_graph
-
-
-@pytest.fixture(scope="session")
-def models_home() -> Path:
-    """A home with both small models, kept between runs; pulls what is missing."""
-    default = platformdirs.user_cache_dir("localmem-tests")
-    home = Path(os.environ.get("LOCALMEM_TEST_HOME", default))
-    library = Library(home)
-    for name in (DEFAULT_CHAT, DEFAULT_EMBEDDER):
-        library.pull(name)
-    return home
-
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz.,!?"

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localmem.cli import main
+from localmem.errors import BadInput, ImportFailed
+from localmem.evals.arms import ARMS
+from localmem.evals.datasets import read_cases
+from localmem.evals.run import Run, evaluate
+from localmem.evals.vectors import CachingEmbedder
+from localmem.models.hashing import HashEmbedder
+from localmem.models.protocols import Vectors
+
+
+def run(benchmark: str, data: Path, out: Path | None = None, **changes: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = {"arm": "hybrid", "k": (1, 3), **changes}
+    return evaluate(Run(benchmark, data=data, **fields), HashEmbedder(), out, lambda done, total: None)
+
+
+def test_locomo_gold_is_read_wherever_it_stands_and_lost_ids_are_left_out(locomo: Path) -> None:
+    (case,) = read_cases("locomo", locomo)
+    assert [sorted(question.gold) for question in case.questions] == [
+        ["D1:1"], ["D1:3", "D2:3"], [], [], ["D1:1"],
+    ]  # fmt: skip
+    assert [question.abstain for question in case.questions] == [False] * 4 + [True]
+    assert case.questions[0].category == "4 single-hop"
+
+
+def test_longmemeval_gold_is_in_the_second_session_of_a_repeated_id(longmemeval: Path) -> None:
+    first, second = read_cases("longmemeval", longmemeval)
+    assert first.questions[0].gold == {"s1#2:0"}
+    assert not first.questions[0].abstain
+    assert second.questions[0].abstain
+
+
+def test_questions_without_annotation_count_in_turn_hit_only(locomo: Path) -> None:
+    result = run("locomo", locomo)
+    assert result["n"] == 2
+    assert result["metrics"]["unannotated"] == 2
+    assert result["metrics"]["turn_hit"] == result["metrics"]["turn_hit_annotated"] / 2
+    assert set(result["by_type"]) == {"1 multi-hop", "4 single-hop"}
+
+
+@pytest.mark.parametrize("arm", list(ARMS))
+def test_every_arm_keeps_within_its_records_and_finds_the_plain_answer(
+    arm: str, locomo: Path, longmemeval: Path, tmp_path: Path
+) -> None:
+    assert run("longmemeval", longmemeval, arm=arm)["at_k"]["3"]["gold_hit"] == 1
+    result = run("locomo", locomo, tmp_path / arm, arm=arm)
+    assert result["by_type"]["4 single-hop"]["at_k"]["3"]["complete_evidence_recall"] == 1
+    _, *lines = (tmp_path / arm / "run.jsonl").read_text().splitlines()
+    for line in map(json.loads, lines):
+        assert len(line["kept"]) == len(set(line["kept"])) <= 3
+
+
+def test_a_run_that_was_cut_off_goes_on_and_asks_no_question_twice(locomo: Path, tmp_path: Path) -> None:
+    whole = run("locomo", locomo, tmp_path / "whole")
+    path = tmp_path / "whole" / "run.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20])  # killed while it wrote a line
+    again = run("locomo", locomo, tmp_path / "whole")
+    ids = [json.loads(line)["id"] for line in path.read_text().splitlines()[1:]]
+    assert len(ids) == len(set(ids)) == 4
+    assert {**again, "ledger": None} == {**whole, "ledger": None}
+
+
+def test_the_log_of_another_run_is_refused(locomo: Path, tmp_path: Path) -> None:
+    run("locomo", locomo, tmp_path / "out")
+    with pytest.raises(BadInput, match="arm"):
+        run("locomo", locomo, tmp_path / "out", arm="bm25")
+
+
+def test_a_limit_draws_the_same_questions_for_the_same_seed(locomo: Path, tmp_path: Path) -> None:
+    def drawn(seed: int, name: str) -> list[str]:
+        run("locomo", locomo, tmp_path / name, limit=2, seed=seed)
+        lines = (tmp_path / name / "run.jsonl").read_text().splitlines()[1:]
+        return [json.loads(line)["id"] for line in lines]
+
+    assert drawn(3, "a") == drawn(3, "b")
+    assert len({tuple(drawn(seed, f"s{seed}")) for seed in range(8)}) > 1
+
+
+def test_a_file_of_another_shape_is_refused(locomo: Path) -> None:
+    with pytest.raises(ImportFailed):
+        run("longmemeval", locomo)
+    with pytest.raises(BadInput, match="nonsense"):
+        run("nonsense", locomo)
+
+
+def test_the_command_prints_the_documented_json(
+    locomo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = str(tmp_path / "home")
+    assert main(["--home", home, "models", "use", "embedder", "hash"]) == 0
+    command = ["eval", "run", "--benchmark", "locomo", "--arm", "bm25", "--data", str(locomo), "--no-llm"]
+    assert main(["--home", home, *command, "--k", "1,3", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result) == {"arm", "benchmark", "n", "metrics", "at_k", "by_type", "ledger"}
+    assert set(result["at_k"]["3"]) == {"gold_hit", "evidence_recall", "complete_evidence_recall"}
+    assert main(["--home", home, *command, "--k", "0"]) == 2
+    assert main(["--home", home, *command]) == 0
+    assert "gold hit @10" in capsys.readouterr().out
+
+
+def test_vectors_are_made_once_and_the_same(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    class Counting(HashEmbedder):
+        def embed_documents(self, texts: Any) -> Vectors:
+            made.extend(texts)
+            return super().embed_documents(texts)
+
+    for _ in range(2):
+        cached = CachingEmbedder(Counting(), tmp_path / "vectors.db")
+        vectors = cached.embed_documents(["tea", "cat", "tea"])
+        assert (vectors == HashEmbedder().embed_documents(["tea", "cat", "tea"])).all()
+        cached.close()
+    assert made == ["tea", "cat"]
