@@ -30,10 +30,10 @@ def chat(
     """Reply to ``text`` in the session whose messages are ``history``; the last event is :class:`Replied`.
 
     A question about what memory holds is answered as ``ask`` answers it; to anything else the model
-    replies freely, with notes when they are relevant. The user's message is stored before anything else. What was generated is stored however the reply
-    ends: finished, stopped, the generator closed, the model dead. Only other sessions are recalled: this
-    one is in ``history``. Raises :class:`BadInput` for an empty
-    message and what :meth:`ChatModel.stream` raises.
+    replies freely, with notes when they are relevant. Only other sessions are recalled: this one is in
+    ``history``. The user's message is stored before anything else. What was generated is stored however
+    the reply ends: finished, stopped, the generator closed, the model dead. Raises :class:`BadInput` for
+    an empty message and what :meth:`ChatModel.stream` raises.
     """
     if not text.strip():
         raise BadInput("The message is empty.")

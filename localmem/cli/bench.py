@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from localmem.bench.ingest import bench_ingest
 from localmem.bench.retrieval import bench_retrieval
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.cli.numbers import NUMBERS
@@ -14,6 +15,23 @@ from localmem.cli.numbers import NUMBERS
 @click.group("bench")
 def bench_group() -> None:
     """Measure speed on this machine with made-up chats."""
+
+
+@bench_group.command("ingest")
+@click.option("--messages", type=click.IntRange(min=1), default=2000, show_default=True, help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@pass_context
+def ingest_command(context: Context, messages: int, as_json: bool) -> None:
+    """Store and embed made-up chats, as an import does."""
+    result = bench_ingest(messages, context.library.embedder())
+    if as_json:
+        print_json(result)
+        return
+    click.echo(
+        f"{messages:,} messages of {result['words_mean']:.0f} words, {result['pieces']:,} pieces: "
+        f"{result['stored_per_s']:,.0f} messages/s stored and found by their words, "
+        f"{result['searchable_per_s']:,.0f} messages/s until all have their vectors"
+    )
 
 
 @bench_group.command("retrieval")

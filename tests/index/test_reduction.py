@@ -17,7 +17,7 @@ Said = Callable[..., NewSession]
 
 
 class Spread:
-    """Vectors whose length lies in few directions, as real ones' does: hashed words times a decaying basis."""
+    """Hashed words times a decaying basis: most of a vector lies in few directions, as in real ones."""
 
     name, fingerprint, dimension = "spread", "sha256:spread", 384
 

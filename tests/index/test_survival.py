@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from localmem.index import segments
@@ -59,7 +60,7 @@ def test_nothing_acknowledged_is_lost_and_the_indexes_answer_exactly(tmp_path: P
     database = Database(path)
     covered = [row[1:] for row in segments.spans(database.connection())]
     assert covered
-    assert all(first[1] < second[0] for first, second in zip(covered, covered[1:], strict=False))
+    assert all(first[1] < second[0] for first, second in pairwise(covered))
     assert database.connection().execute("PRAGMA integrity_check").get == "ok"
     assert database.connection().execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()
