@@ -39,7 +39,7 @@ class Columns:
     """n messages in order of id."""
 
     ids: NDArray[np.int64]
-    session: Rows
+    session: Places
     """Number of the session, from 0 in order of first appearance."""
     before: Rows
     """Row of the message before it in its session, or ``NONE``."""
@@ -102,17 +102,26 @@ class Columns:
         """Length of each message as a share of :data:`FULL` terms, at most 1."""
         return np.minimum(self.words, FULL).astype(np.float32) / np.float32(FULL)
 
-    def marked(self, mark: Mark) -> NDArray[np.bool_]:
-        """Which messages have a mark."""
-        result: NDArray[np.bool_] = (self.marks & np.uint8(mark)) > 0
-        return result
+    @cached_property
+    def asks(self) -> NDArray[np.float32]:
+        """1 for each message that ends in a question, else 0."""
+        return self._marked(Mark.ASKS)
+
+    @cached_property
+    def names_time(self) -> NDArray[np.float32]:
+        """1 for each message that names a time, else 0."""
+        return self._marked(Mark.TIME)
+
+    def _marked(self, mark: Mark) -> NDArray[np.float32]:
+        return ((self.marks & np.uint8(mark)) > 0).astype(np.float32)
 
     @classmethod
     def empty(cls) -> Self:
         """The columns of an empty store."""
         rows, flags = np.empty(0, np.int32), np.empty(0, np.bool_)
         marks = np.empty(0, np.uint8)
-        return cls(np.empty(0, np.int64), rows, rows, rows, rows, flags, marks, rows, rows, (), 0)
+        places = np.empty(0, np.intp)
+        return cls(np.empty(0, np.int64), places, rows, rows, rows, flags, marks, rows, rows, (), 0)
 
 
 @dataclass(slots=True)
@@ -136,7 +145,7 @@ class ColumnReader:
         if not rows:
             return old
         start, count = len(old), len(rows)
-        session = np.empty(count, np.int32)
+        session = np.empty(count, np.intp)
         speaker = np.empty(count, np.int32)
         day = np.empty(count, np.int32)
         before = np.full(count, NONE, np.int32)

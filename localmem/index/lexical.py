@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localmem.index.columns import KERNEL, Columns, Rows
+from localmem.index.columns import KERNEL, Columns, Places
 from localmem.index.mirror import View
 
 K1 = 0.9
@@ -30,7 +29,7 @@ class TermMatches:
 
     def __init__(self, view: View, words: Collection[str], ids: Mapping[str, int]) -> None:
         self.idf: dict[str, float] = {}
-        self.found: dict[str, tuple[Rows, Rows]] = {}
+        self.found: dict[str, tuple[Places, Scores]] = {}
         """Term -> (rows, frequencies) of the messages that have it."""
         total = len(view.columns)
         for word in words:
@@ -41,7 +40,7 @@ class TermMatches:
                     places, frequencies = postings.of(ids[word])
                     rows.append(part_rows[places])
                     counts.append(frequencies)
-            self.found[word] = np.concatenate(rows), np.concatenate(counts)
+            self.found[word] = np.concatenate(rows).astype(np.intp), np.concatenate(counts).astype(np.float32)
             self.idf[word] = idf(total, len(self.found[word][0]))
 
 
@@ -64,23 +63,17 @@ def window_bm25(columns: Columns, matches: TermMatches) -> Scores:
     scores = np.zeros(len(columns), np.float32)
     frequency = np.zeros(len(columns) + 1, np.float32)  # the last place takes what falls out of a session
     for word, (rows, counts) in matches.found.items():
-        frequency[rows] += np.float32(KERNEL[0]) * counts.astype(np.float32)
-        touched: list[NDArray[np.integer[Any]]] = [rows]
+        frequency[rows] += np.float32(KERNEL[0]) * counts
         for weight, near in columns.near:
-            places = near[rows]
-            frequency[places] += np.float32(weight) * counts.astype(np.float32)
-            touched.append(places)
-        at = np.concatenate(touched)
-        at = at[at >= 0]
+            frequency[near[rows]] += np.float32(weight) * counts
+        frequency[-1] = 0
+        at = np.flatnonzero(frequency)
         lengths = columns.window_words[at] / np.float32(columns.average_window_words)
-        # A row touched twice gets its gain once: numpy reads all places before it writes any.
         scores[at] += np.float32(matches.idf[word]) * _saturated(frequency[at], lengths)
         frequency[at] = 0
-        frequency[-1] = 0
     return scores
 
 
-def _saturated(frequency: NDArray[np.generic], length: Scores) -> Scores:
+def _saturated(tf: Scores, length: Scores) -> Scores:
     """The part of BM25 that frequency and length (as a share of the average) decide."""
-    tf = frequency.astype(np.float32)
     return np.asarray(tf * (K1 + 1) / (tf + K1 * (1 - B + B * length)), np.float32)

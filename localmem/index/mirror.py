@@ -39,6 +39,11 @@ class View:
         return self.weight > 0
 
     @cached_property
+    def complete(self) -> bool:
+        """Whether every message has a vector."""
+        return bool(self.known.all())
+
+    @cached_property
     def around(self) -> NDArray[np.float32]:
         """``weight`` summed over each window, shape (n,)."""
         return self.columns.spread(self.weight)

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localmem.index.columns import NO_DAY, Columns
+from localmem.index.columns import NO_DAY, Columns, Places
 from localmem.index.dense import Similarity
 from localmem.index.lexical import Scores, TermMatches, bm25, window_bm25
-from localmem.index.marks import Mark
 from localmem.retrieval.asked import Asked
 
 LEXICAL, WINDOW_LEXICAL = 1.0, 1.75
@@ -72,7 +71,7 @@ def rank(columns: Columns, words: tuple[Scores, Scores], similarity: Similarity,
         + WINDOW_DENSE * similarity.window
         + SESSION_DENSE * similarity.session
         + LENGTH * columns.fullness
-        + ASKS * columns.marked(Mark.ASKS)
+        + ASKS * columns.asks
     )
     if asked.speakers:
         there = np.zeros(columns.sessions, np.bool_)
@@ -81,10 +80,21 @@ def rank(columns: Columns, words: tuple[Scores, Scores], similarity: Similarity,
     if asked.first_person:
         total += OWN * columns.user
     if asked.wants_time:
-        total += TIME * columns.marked(Mark.TIME)
+        total += TIME * columns.names_time
     if asked.days:
         total += DATE * _fits(columns, asked)
     return Ranking(lexical, window_lexical, similarity, speaker, total)
+
+
+def correct(ranking: Ranking, rows: Places, exact: Similarity) -> None:
+    """Give the messages at ``rows`` the scores that exact similarities make."""
+    near = ranking.similarity
+    ranking.total[rows] += (
+        DENSE * (exact.message - near.message[rows])
+        + WINDOW_DENSE * (exact.window - near.window[rows])
+        + SESSION_DENSE * (exact.session - near.session[rows])
+    )
+    near.message[rows] = exact.message
 
 
 def _fits(columns: Columns, asked: Asked) -> Scores:

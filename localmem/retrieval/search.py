@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localmem.index.columns import NO_DAY, Columns, day_of
-from localmem.index.dense import Similarity, similarity
+from localmem.index.dense import Similarity, corrected, similarity
 from localmem.index.embedding import EmbeddingQueue
 from localmem.index.lexical import Scores, TermMatches
 from localmem.index.mirror import View
 from localmem.index.terms import term_ids
 from localmem.models.protocols import Vectors
 from localmem.retrieval.asked import read
-from localmem.retrieval.ranking import Ranking, lexical_scores, rank
+from localmem.retrieval.ranking import Ranking, correct, lexical_scores, rank
 from localmem.store import Database, SessionStore
 from localmem.store.columns import time_to_columns
 from localmem.types import Hit, Message
@@ -40,9 +40,9 @@ class Filter:
 
 NO_FILTER = Filter()
 
-CANDIDATES = 150
+CANDIDATES = 100
 """Messages whose score is made exact, when the first look used a smaller form of the vectors."""
-MARGIN = 0.04
+MARGIN = 0.03
 """Cosine by which that first look may be wrong about the best message of a session."""
 
 
@@ -76,20 +76,18 @@ class HybridSearch:
         asked = read(query, view.columns.names, asked_on or _newest_day(view.columns))
         words = lexical_scores(view.columns, self.matches(view, asked.terms))
         vector = self._queue.embedder.embed_query(asked.similar_to)
-        cosines = view.pieces.cosines(vector)
-        ranking = rank(view.columns, words, similarity(view, cosines), asked)
+        ranking = rank(view.columns, words, similarity(view, view.pieces.cosines(vector)), asked)
         found = ranking.found()
         if only:
             found &= np.isin(view.columns.ids, self._allowed(only))
         if view.pieces.basis is not None:
-            rows = np.flatnonzero(found) if exactly else _worth_comparing(view, ranking, found, k)
-            self._make_exact(view, rows[view.known[rows]], vector, cosines)
-            ranking = rank(view.columns, words, similarity(view, cosines), asked)
+            self._compare_exactly(view, ranking, found, vector, None if exactly or by_session else k)
+        rows = _order(
+            ranking.total, found & _among_best(ranking.total, found, len(found) if by_session else k)
+        )
         if by_session:
-            rows = _order(ranking.total, found)
-            rows = rows[np.sort(np.unique(view.columns.session[rows], return_index=True)[1])][:k]
-        else:
-            rows = _order(ranking.total, found & _among_best(ranking.total, found, k))[:k]
+            rows = rows[np.sort(np.unique(view.columns.session[rows], return_index=True)[1])]
+        rows = rows[:k]
         return [
             Hit(
                 message=message,
@@ -100,11 +98,21 @@ class HybridSearch:
             for row, message in self.messages(view, rows)
         ]
 
-    def _make_exact(self, view: View, rows: NDArray[np.int64], vector: Vectors, cosines: Vectors) -> None:
-        """Put exact cosines in place of the near ones, for the messages at ``rows``."""
+    def _compare_exactly(
+        self, view: View, ranking: Ranking, found: NDArray[np.bool_], vector: Vectors, k: int | None
+    ) -> None:
+        """Make exact the scores of those that may be among the ``k`` best; of all, when it is None.
+
+        The others cannot be found any more.
+        """
+        if k is not None:
+            found &= _among_best(ranking.total, found, max(CANDIDATES, 3 * k))
+        best = np.flatnonzero(found)
+        rows = _deciding(view, ranking.similarity, best)
         ids, exact = self._queue.exact_cosines(view.columns.ids[rows].tolist(), vector)
         there = rows[np.isin(view.columns.ids[rows], ids)]
-        cosines[view.pieces.places(there)] = exact
+        if len(there):
+            correct(ranking, best, corrected(view, ranking.similarity, there, exact, best))
 
     def view(self) -> View:
         """What is committed now."""
@@ -151,15 +159,15 @@ def _among_best(scores: Scores, which: NDArray[np.bool_], k: int) -> NDArray[np.
     return best
 
 
-def _worth_comparing(view: View, ranking: Ranking, found: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
-    """Rows whose vectors decide the result: the best, their neighbours, and who may lead their sessions."""
-    columns, near = view.columns, ranking.similarity
-    best = np.flatnonzero(found & _among_best(ranking.total, found, max(CANDIDATES, 4 * k)))
+def _deciding(view: View, near: Similarity, best: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows whose vectors decide the scores of ``best``: those, their neighbours, who may lead a session."""
+    columns = view.columns
     there = np.zeros(columns.sessions, np.bool_)
     there[columns.session[best]] = True
     leading = np.flatnonzero(there[columns.session] & (near.message >= near.session - MARGIN))
     rows = np.unique(np.concatenate([best, leading, *(beside[best] for _, beside in columns.near)]))
-    return rows[rows >= 0]
+    rows = rows[rows >= 0]
+    return np.asarray(rows[view.known[rows]], np.intp)
 
 
 def _newest_day(columns: Columns) -> date | None:
