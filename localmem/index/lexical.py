@@ -67,7 +67,7 @@ def window_bm25(columns: Columns, matches: TermMatches) -> Scores:
         for weight, near in columns.near:
             frequency[near[rows]] += np.float32(weight) * counts
         frequency[-1] = 0
-        at = np.flatnonzero(frequency)
+        at = np.flatnonzero(frequency > 0)  # of a bool: five times as fast as of numbers
         lengths = columns.window_words[at] / np.float32(columns.average_window_words)
         scores[at] += np.float32(matches.idf[word]) * _saturated(frequency[at], lengths)
         frequency[at] = 0
