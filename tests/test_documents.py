@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 
 from localmem.cli import cli
+from localmem.cli import main as cli_main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -51,3 +56,27 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert ".venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest" in README
     assert ".venv/bin/pip install -e '.[test]'\n" in script
     assert ".venv/bin/python -m pytest\n" in script
+
+
+def test_the_python_example_of_the_readme_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "My cat is called Miso.\n"
+
+
+@pytest.mark.real_model
+def test_the_first_commands_of_the_readme_run(
+    tmp_path: Path, models_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALMEM_HOME", str(models_home))
+    monkeypatch.setenv("LOCALMEM_DB", str(tmp_path / "memory.db"))
+    line = {"session": "a", "role": "user", "text": "I saw Anna yesterday.", "at": "2026-03-02T10:00:00Z"}
+    Path("chats.jsonl").write_text(json.dumps(line))
+    lines = re.findall(r"^\.venv/bin/localmem (\S[^#]*?)\s+#", README, re.MULTILINE)
+    assert [shlex.split(line)[0] for line in lines] == ["import", "ask"]
+    for line in lines:
+        assert cli_main(shlex.split(line)) == 0
+    assert "1 March 2026" in capsys.readouterr().out

@@ -26,7 +26,7 @@ QUESTIONS = 200
 APPENDS = 20
 KEPT = 34
 """Messages asked for, as in the papers' main setting."""
-CHECKED = 50
+CHECKED = 20
 """Questions whose result is compared with an exact one."""
 REAL = 10_000
 """Messages up to which every vector is a real one; beyond, real ones plus noise."""

@@ -10,6 +10,10 @@ from functools import lru_cache
 from localmem.dates import dates_in
 from localmem.index.tokens import STOP_WORDS, query_terms
 
+EMBEDDED = 2000
+"""Characters of a question that are embedded. A page pasted in is matched by all its words, and by the
+meaning of its beginning: to embed the whole of it would take minutes."""
+
 _TIME_QUESTION = re.compile(
     r"\b(?:when|how long|what (?:date|day|month|year|time)|which (?:month|year|day))\b", re.IGNORECASE
 )
@@ -56,7 +60,7 @@ def read(question: str, names: tuple[str, ...], asked_on: date | None) -> Asked:
     words = set(re.findall(r"\w+", question.lower()))
     return Asked(
         terms=query_terms(without) or query_terms(question),
-        similar_to=" ".join(as_said.split()) or question,
+        similar_to=" ".join(as_said.split())[:EMBEDDED] or question[:EMBEDDED],
         speakers=frozenset(speakers),
         first_person=bool(words & _FIRST_PERSON) and not words & _SECOND_PERSON,
         wants_time=bool(_TIME_QUESTION.search(question)),
