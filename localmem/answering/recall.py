@@ -67,7 +67,8 @@ class Recall:
         question = read_question(text)
         records = RECORDS_TO_COUNT if question.kind is Kind.COUNT else RECORDS
         hits = self._search.search(text, records, self._only)
-        evidence = [Evidence(hit.message, "raw", hit.similarity) for hit in hits]
+        close = self._search.closeness(text, [hit.message.id for hit in hits])
+        evidence = [Evidence(hit.message, "raw", close.get(hit.message.id, 0.0)) for hit in hits]
         weights = self._search.matches(self._search.view(), question.terms).idf
         sentences = sentences_of(evidence, weights)
         self.ledger.retrieval_calls += 1

@@ -24,7 +24,8 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     A number or a name that stands neither in the notes nor in question or draft was invented; so is
     an answer most of whose words come from nowhere. What code computed must be in it.
     """
-    material = "\n".join([*(str(note) for note in notes), question, draft.text])
+    told = "\n".join([*(str(note) for note in notes), draft.text])
+    material = f"{told}\n{question}"
     for pattern, what in ((_NUMBER, "number"), (_NAME, "name")):
         for found in pattern.findall(answer):
             if not re.search(rf"\b{re.escape(found)}\b", material, re.IGNORECASE):
@@ -32,12 +33,14 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     words = set(terms(answer))
     if not words:
         return "it says nothing"
-    if answer.strip().endswith("?") or question.strip() in answer:
-        return "it repeats the question"
     if any(not re.search(rf"\b{n}\b", answer) for n in _NUMBER.findall(draft.value)):
         return f"it leaves out {draft.value}, which was computed"
     if len(words & set(terms(material))) < SUPPORTED * len(words):
         return "most of its words are not from memory"
+    if answer.strip().endswith("?") or not (words - set(terms(question))) & set(terms(told)):
+        return "it only repeats the question"
+    if answer.lstrip().startswith("- "):
+        return "it copies the notes"
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -125,6 +125,14 @@ class HybridSearch:
     def similarity(self, view: View, text: str) -> Similarity:
         """How similar the messages of a view are to a text; past the threshold only nearly so."""
         return similarity(view, view.pieces.cosines(self._queue.embedder.embed_query(text)))
+
+    def closeness(self, text: str, message_ids: Sequence[int]) -> dict[int, float]:
+        """Cosine of the best piece of some messages with a text, names and all; those without one are absent."""
+        ids, cosines = self._queue.exact_cosines(message_ids, self._queue.embedder.embed_query(text))
+        best: dict[int, float] = {}
+        for message_id, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):
+            best[message_id] = max(cosine, best.get(message_id, -1.0))
+        return best
 
     def messages(self, view: View, rows: NDArray[np.int64]) -> Iterator[tuple[int, Message]]:
         """The messages at rows of a view; those deleted by another process since then are left out."""

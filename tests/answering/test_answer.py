@@ -91,6 +91,9 @@ def test_the_models_words_stand_when_memory_carries_them(dentist: Memory) -> Non
         ("Your dentist is Dr Zebulon.", "name Zebulon"),
         ("Your dentist is Dr Brook since 1999.", "number 1999"),
         ("", "says nothing"),
+        ("Who is your dentist?", "repeats the question"),
+        ("My dentist is my dentist.", "repeats the question"),
+        ("- 10 May 2026, user: My dentist is Dr Brook now.", "copies the notes"),
         ("I love sailing oceans under purple skies.", "not from memory"),
     ],
 )
