@@ -60,18 +60,22 @@ class Mirror:
         self._model_id = model_id
         self._dimension = dimension
         self._lock = threading.Lock()
-        self._seen = (-1, -1, -1, -1)
         self._forget()
 
     def view(self) -> View:
         """The state now."""
         with self._lock:
             if not self._database.connection().in_transaction:
-                with self._database.snapshot() as connection:
-                    self._follow(connection)
+                try:
+                    with self._database.snapshot() as connection:
+                        self._follow(connection)
+                except BaseException:  # half followed: the next call reads everything anew
+                    self._forget()
+                    raise
             return self._view
 
     def _forget(self) -> None:
+        self._seen = (-1, -1, -1, -1)
         self._columns = ColumnReader()
         self._pieces = PieceReader(self._model_id, self._dimension)
         self._segments: dict[int, Postings] = {}

@@ -58,6 +58,23 @@ def test_the_matrix_follows_appends_and_deletions(memory: Memory, said: Said) ->
     assert len(found) == 20
 
 
+def test_a_read_that_failed_half_way_does_no_harm(
+    memory: Memory, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add(said("tea", "coffee"))
+    memory.wait_embedded()
+    before = [(hit.message.id, hit.score) for hit in memory.search("tea")]
+    memory.add(said("more tea", session="b"))
+    memory.wait_embedded()
+    with monkeypatch.context() as broken:
+        broken.setattr("localmem.index.pieces.read_batches", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            memory.search("tea")
+    with memory._database.atomic() as connection:
+        connection.execute("DELETE FROM session WHERE external_id = 'b'")
+    assert [(hit.message.id, hit.score) for hit in memory.search("tea")] == before
+
+
 def test_windows_and_sessions_are_what_they_say(memory: Memory, said: Said) -> None:
     memory.add(said("tea", "cat", "dog", "tea", session="a"))
     memory.add(said("horse", session="b"))
