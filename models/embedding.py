@@ -7,6 +7,7 @@ so that nothing is lost.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import threading
 from collections.abc import Sequence
@@ -177,6 +178,8 @@ def _load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _open(folder: Path, name: str, dimension: int) -> TextEmbedding:
+    # ONNX Runtime looks its maker's telemetry host up when it is loaded; nothing later stops it.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 

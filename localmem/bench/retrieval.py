@@ -70,9 +70,9 @@ def _row(size: int, embedder: Embedder, path: Path, home: Path) -> Row:
             "embed_messages_per_s": None if noisy else size / embedded,
             "file_mb": sum(f.stat().st_size for f in path.parent.iterdir()) / 1e6,
             "hot_mb": _hot_bytes(memory) / 1e6,
-            "query_ms": _quantiles([_timed(memory.search, question, KEPT) for question in questions]),
+            "query_ms": quantiles([_timed(memory.search, question, KEPT) for question in questions]),
             "stage_ms": _stages(memory, used, questions),
-            "append_and_search_ms": _quantiles([_append(memory, n) for n in range(APPENDS)]),
+            "append_and_search_ms": quantiles([_append(memory, n) for n in range(APPENDS)]),
             "exact_top_found": _exact_share(memory, questions[:CHECKED]),
             "cold_start_s": _cold_start(path, home, used),
         }
@@ -85,7 +85,8 @@ def _timed(work: Callable[..., object], *arguments: object) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
-def _quantiles(milliseconds: Sequence[float]) -> dict[str, float]:
+def quantiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    """The median and the 95th percentile."""
     p50, p95 = np.quantile(milliseconds, [0.5, 0.95])
     return {"p50": float(p50), "p95": float(p95)}
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from localmem.bench.chart import check_chart, write_chart
 from localmem.bench.ingest import bench_ingest
+from localmem.bench.peers import add_peers, peer_lines
 from localmem.bench.retrieval import bench_retrieval
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.cli.numbers import NUMBERS
@@ -38,19 +41,34 @@ def ingest_command(context: Context, messages: int, as_json: bool) -> None:
 @click.option(
     "--messages", "sizes", type=NUMBERS, default="1000,10000", show_default=True, help="Sizes of the memory."
 )
+@click.option("--peers", is_flag=True, help="Measure other memory stores too, up to 10,000 messages.")
+@click.option(
+    "--chart", type=click.Path(dir_okay=False, path_type=Path), help="Draw query times: an .svg file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @pass_context
-def retrieval_command(context: Context, sizes: tuple[int, ...], as_json: bool) -> None:
+def retrieval_command(
+    context: Context, sizes: tuple[int, ...], peers: bool, chart: Path | None, as_json: bool
+) -> None:
     """Build, append, start and query at several sizes.
 
     Past 10,000 messages the vectors are real ones plus noise.
     """
-    result = bench_retrieval(sizes, context.library.embedder(), context.home, context.say)
+    if chart:
+        check_chart(chart)
+    embedder = context.library.embedder()
+    result = bench_retrieval(sizes, embedder, context.home, context.say)
+    if peers:
+        add_peers(result, embedder, context.say)
+    if chart:
+        write_chart(result, chart)
     if as_json:
         print_json(result)
         return
     for row in result["rows"]:
         click.echo(_line(row))
+        if row.get("peers"):
+            click.echo("\n".join(peer_lines(row["peers"])))
     if result["growth_exponents"]:
         grown = ", ".join(f"{value:.2f}" for value in result["growth_exponents"])
         click.echo(f"query time grows with messages to the power of {grown}")

@@ -22,7 +22,8 @@ from localmem.models.protocols import Vectors
 class Similarity:
     """Cosines with a query, shape (n,).
 
-    Where there is no vector yet, the mean of those that have one: neither for nor against it.
+    Where there is no vector yet, words stand in for meaning: between the mean and the best of those that
+    have one, as far up as the share of the question's words goes.
     """
 
     known: NDArray[np.bool_]
@@ -35,8 +36,11 @@ class Similarity:
     """Sum of each message's cosines times the length of the piece: what ``window`` is made of."""
 
 
-def similarity(view: View, cosine: Vectors) -> Similarity:
-    """From the cosines of all pieces, shape (p,)."""
+def similarity(view: View, cosine: Vectors, lexical: Scores | None = None) -> Similarity:
+    """From the cosines of all pieces, shape (p,).
+
+    ``lexical``: the share of the question's words that each message has, for those without a vector.
+    """
     columns, pieces = view.columns, view.pieces
     # Most messages have one piece: those are copied, and only the others are gathered.
     first, others, rows = pieces.first, pieces.others, pieces.row[pieces.others]
@@ -56,7 +60,9 @@ def similarity(view: View, cosine: Vectors) -> Similarity:
     window = np.divide(columns.spread(weighted), around, out=np.zeros_like(around), where=around > 0)
     session = _leaders(columns.session[known], best[known], columns.sessions)[columns.session]
     for values, have in ((best, known), (window, around > 0), (session, session > _NOBODY)):
-        values[~have] = values[have].mean() if have.any() else 0
+        mean, top = (values[have].mean(), values[have].max()) if have.any() else (0, 0)
+        share = 0 if lexical is None else np.minimum(lexical[~have], 1)
+        values[~have] = mean + (top - mean) * share
     return Similarity(known, best, window, session, weighted)
 
 

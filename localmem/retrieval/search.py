@@ -76,7 +76,8 @@ class HybridSearch:
         asked = read(query, view.columns.names, asked_on or _newest_day(view.columns))
         words = lexical_scores(view.columns, self.matches(view, asked.terms))
         vector = self._queue.embedder.embed_query(asked.similar_to)
-        ranking = rank(view.columns, words, similarity(view, view.pieces.cosines(vector)), asked)
+        near = similarity(view, view.pieces.cosines(vector), lexical=words[0])
+        ranking = rank(view.columns, words, near, asked)
         found = ranking.found()
         if only:
             found &= np.isin(view.columns.ids, self._allowed(only))
@@ -127,7 +128,7 @@ class HybridSearch:
         return similarity(view, view.pieces.cosines(self._queue.embedder.embed_query(text)))
 
     def closeness(self, text: str, message_ids: Sequence[int]) -> dict[int, float]:
-        """Cosine of the best piece of some messages with a text, names and all; those without one are absent."""
+        """Cosine of the best piece of some messages with a text, names and all; without a vector: absent."""
         ids, cosines = self._queue.exact_cosines(message_ids, self._queue.embedder.embed_query(text))
         best: dict[int, float] = {}
         for message_id, cosine in zip(ids.tolist(), cosines.tolist(), strict=True):

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -219,3 +222,28 @@ def test_the_real_model_agrees_with_float_arithmetic(models_home: Path) -> None:
     library.close()
     for text, vector in zip(texts, vectors, strict=True):
         assert float(vector @ forward(weights, tokenizer.encode(text).ids)) > 0.99
+
+
+def test_telemetry_is_off_before_onnx_runtime_is_loaded(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from pathlib import Path
+seen = []
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "onnxruntime":
+            seen.append(os.environ.get("ORT_DISABLE_TELEMETRY"))
+sys.meta_path.insert(0, Watch())
+from localmem.models import embedding
+try:
+    embedding._open(Path(sys.argv[1]), "none", 384)
+except embedding.ModelFileBad:
+    pass
+print(seen)
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "['1']"
