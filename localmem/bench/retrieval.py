@@ -92,19 +92,30 @@ def quantiles(milliseconds: Sequence[float]) -> dict[str, float]:
 
 
 def _stages(memory: Memory, embedder: Embedder, questions: Sequence[str]) -> dict[str, float]:
-    """Median milliseconds of the parts of a query."""
-    times: dict[str, list[float]] = {"embed": [], "lexical": [], "compare": [], "rank": []}
-    view = memory.retrieval.view()
+    """Median milliseconds of the parts of a query, one after the other as a query runs them."""
+    times: dict[str, list[float]] = {}
+    retrieval = memory.retrieval
+    view = retrieval.view()
+
+    def timed(stage: str, work: Callable[..., Any], *arguments: object) -> Any:
+        started = time.perf_counter()
+        result = work(*arguments)
+        times.setdefault(stage, []).append(1000 * (time.perf_counter() - started))
+        return result
+
     for question in questions:
         asked = read(question, view.columns.names, None)
-        times["embed"].append(_timed(embedder.embed_query, asked.similar_to))
-        vector = embedder.embed_query(asked.similar_to)
-        matches = memory.retrieval.matches(view, asked.terms)
-        times["lexical"].append(_timed(lexical_scores, view.columns, matches))
-        words = lexical_scores(view.columns, matches)
-        times["compare"].append(_timed(view.pieces.cosines, vector))
-        near = similarity(view, view.pieces.cosines(vector))
-        times["rank"].append(_timed(rank, view.columns, words, near, asked))
+        vector = timed("embed", embedder.embed_query, asked.similar_to)
+        matches = timed("terms", retrieval.matches, view, asked.terms)
+        words = timed("lexical", lexical_scores, view.columns, matches)
+        cosines = timed("compare", view.pieces.cosines, vector)
+        near = timed("windows", similarity, view, cosines, words[0])
+        ranking = timed("rank", rank, view.columns, words, near, asked)
+        found = ranking.found()
+        if view.pieces.basis is not None:
+            timed("exact", retrieval.compare_exactly, view, ranking, found, vector, KEPT)
+        rows = np.argsort(-np.where(found, ranking.total, -np.inf), kind="stable")[:KEPT]
+        timed("fetch", list, retrieval.messages(view, rows))
     return {stage: float(np.median(values)) for stage, values in times.items()}
 
 

@@ -82,7 +82,7 @@ class HybridSearch:
         if only:
             found &= np.isin(view.columns.ids, self._allowed(only))
         if view.pieces.basis is not None:
-            self._compare_exactly(view, ranking, found, vector, None if exactly or by_session else k)
+            self.compare_exactly(view, ranking, found, vector, None if exactly or by_session else k)
         rows = _order(
             ranking.total, found & _among_best(ranking.total, found, len(found) if by_session else k)
         )
@@ -99,12 +99,12 @@ class HybridSearch:
             for row, message in self.messages(view, rows)
         ]
 
-    def _compare_exactly(
+    def compare_exactly(
         self, view: View, ranking: Ranking, found: NDArray[np.bool_], vector: Vectors, k: int | None
     ) -> None:
         """Make exact the scores of those that may be among the ``k`` best; of all, when it is None.
 
-        The others cannot be found any more.
+        The others are taken out of ``found``.
         """
         if k is not None:
             found &= _among_best(ranking.total, found, max(CANDIDATES, 3 * k))
