@@ -22,10 +22,10 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     """Why ``answer`` may not stand, or None when the notes carry it.
 
     A number or a name that stands neither in the notes nor in question or draft was invented; so is
-    an answer most of whose words come from nowhere. What code computed must be in it.
+    an answer most of whose words come from nowhere, or that adds nothing said to the question (the day
+    on which a note was told is nothing said). What code computed must be in it.
     """
-    told = "\n".join([*(str(note) for note in notes), draft.text])
-    material = f"{told}\n{question}"
+    material = "\n".join([*(str(note) for note in notes), question, draft.text])
     for pattern, what in ((_NUMBER, "number"), (_NAME, "name")):
         for found in pattern.findall(answer):
             if not re.search(rf"\b{re.escape(found)}\b", material, re.IGNORECASE):
@@ -37,7 +37,8 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
         return f"it leaves out {draft.value}, which was computed"
     if len(words & set(terms(material))) < SUPPORTED * len(words):
         return "most of its words are not from memory"
-    if answer.strip().endswith("?") or not (words - set(terms(question))) & set(terms(told)):
+    said = " ".join([*(note.sentence.text for note in notes), draft.value])
+    if answer.strip().endswith("?") or not (words - set(terms(question))) & set(terms(said)):
         return "it only repeats the question"
     if answer.lstrip().startswith("- "):
         return "it copies the notes"

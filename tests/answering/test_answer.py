@@ -93,6 +93,7 @@ def test_the_models_words_stand_when_memory_carries_them(dentist: Memory) -> Non
         ("", "says nothing"),
         ("Who is your dentist?", "repeats the question"),
         ("My dentist is my dentist.", "repeats the question"),
+        ("The answer is: 10 May 2026.", "repeats the question"),
         ("- 10 May 2026, user: My dentist is Dr Brook now.", "copies the notes"),
         ("I love sailing oceans under purple skies.", "not from memory"),
     ],
