@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 
 from localmem.bench.corpus import Corpus, NoisyEmbedder
 from localmem.index.dense import similarity
+from localmem.index.lexical import K1, B, bm25
+from localmem.index.tokens import query_terms, terms
 from localmem.memory import Memory
 from localmem.models.protocols import Embedder
 from localmem.retrieval.asked import read
@@ -26,6 +29,8 @@ QUESTIONS = 200
 APPENDS = 20
 KEPT = 34
 """Messages asked for, as in the papers' main setting."""
+ORACLE = 3
+"""Questions whose lexical scores are compared with a plain computation over every message."""
 CHECKED = 20
 """Questions whose result is compared with an exact one."""
 REAL = 10_000
@@ -73,6 +78,7 @@ def _row(size: int, embedder: Embedder, path: Path, home: Path) -> Row:
             "query_ms": quantiles([_timed(memory.search, question, KEPT) for question in questions]),
             "stage_ms": _stages(memory, used, questions),
             "append_and_search_ms": quantiles([_append(memory, n) for n in range(APPENDS)]),
+            "lexical_error": _lexical_error(memory, questions[:ORACLE]),
             "exact_top_found": _exact_share(memory, questions[:CHECKED]),
             "cold_start_s": _cold_start(path, home, used),
         }
@@ -141,6 +147,31 @@ def _exact_share(memory: Memory, questions: Sequence[str]) -> float:
         found += len(exact & {hit.message.id for hit in memory.search(question, KEPT)})
         wanted += len(exact)
     return found / wanted if wanted else 1.0
+
+
+def _lexical_error(memory: Memory, questions: Sequence[str]) -> float:
+    """Largest difference between an index score and BM25 written out over the texts of all messages."""
+    view = memory.retrieval.view()
+    asked = {question: query_terms(question) for question in questions}
+    wanted = {term for words in asked.values() for term in words}
+    counted, lengths = [], []
+    for _, message in memory.retrieval.messages(view, np.arange(len(view.columns))):
+        found = terms(f"{message.text} {message.attachments}")
+        lengths.append(len(found))
+        counted.append(Counter(term for term in found if term in wanted))
+    frequency = Counter(term for counts in counted for term in counts)
+    average, error = sum(lengths) / len(lengths), 0.0
+    for words in asked.values():
+        scores = bm25(view.columns, memory.retrieval.matches(view, words))
+        for counts, length, score in zip(counted, lengths, scores.tolist(), strict=True):
+            exact = sum(
+                math.log1p((len(counted) - frequency[t] + 0.5) / (frequency[t] + 0.5))
+                * counts[t] * (K1 + 1) / (counts[t] + K1 * (1 - B + B * length / average))
+                for t in words
+                if t in counts
+            )  # fmt: skip
+            error = max(error, abs(exact - score))
+    return error
 
 
 def _hot_bytes(memory: Memory) -> int:

@@ -85,5 +85,6 @@ def _line(row: dict[str, Any]) -> str:
         f"  stored {row['store_messages_per_s']:,.0f} messages/s"
         + (f", with vectors {embedded:,.0f}" if embedded else "")
         + f"; file {row['file_mb']:,.0f} MB, in memory {row['hot_mb']:,.0f} MB\n"
-        f"  of the exact best {100 * row['exact_top_found']:.2f} % found"
+        f"  of the exact best {100 * row['exact_top_found']:.2f} % found; "
+        f"lexical scores within {row['lexical_error']:.0e} of a plain computation"
     )

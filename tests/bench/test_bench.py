@@ -37,6 +37,7 @@ def test_retrieval_has_a_row_for_each_size_and_finds_all_of_the_exact_best(tmp_p
     assert [row["messages"] for row in result["rows"]] == [40, 80]
     for row in result["rows"]:
         assert row["exact_top_found"] == 1.0
+        assert row["lexical_error"] < 1e-5
         assert row["cold_start_s"] > 0
         assert set(row["stage_ms"]) == {"embed", "terms", "lexical", "compare", "windows", "rank", "fetch"}
     assert len(result["growth_exponents"]) == 1
