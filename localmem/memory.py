@@ -57,7 +57,7 @@ class Memory:
             self._worker = EmbeddingWorker(self._queue)
             if self._queue.pending():
                 self._worker.wake()
-        except BaseException:
+        except BaseException:  # whatever it is, it goes on; only the connections must not stay open
             self._database.close()
             raise
 

@@ -38,6 +38,14 @@ def test_each_command_in_the_readme_exists() -> None:
         assert used in known
 
 
+def test_each_command_that_a_message_names_exists() -> None:
+    known = {name.split()[0] for name in commands(cli)}
+    for folder in ("localmem", "models", "tui"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for used in re.findall(r"`localmem (?:--\w+ \S+ )*([a-z]+)\b", path.read_text(encoding="utf-8")):
+                assert used in known, (path.name, used)
+
+
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "README.md"])
 def test_each_module_named_in_a_document_exists(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")

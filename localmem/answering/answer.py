@@ -11,7 +11,7 @@ from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.question import Question, read_question
 from localmem.answering.recall import Recall
-from localmem.answering.wording import Worded, word
+from localmem.answering.wording import Worded, fall_back, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Answered, Event, NotesMade, Recalled
 from localmem.models.protocols import ChatModel
@@ -60,11 +60,10 @@ def answer(
         if model is not None:
             worded = Worded()
             yield from word(worded, text, rule, notes, recall, model, cancel)
-            # A sentence cut off may say the opposite of the whole: the rule's answer is given instead.
-            kept = (
-                outcome if worded.stopped else replace(outcome, text=worded.text, citations=worded.citations)
-            )
-            outcome = replace(kept, stop_reason="stopped by the user" if worded.stopped else "answered")
+            stop = "stopped by the user" if worded.stopped else "answered"
+            if worded.stopped:  # a sentence cut off may say the opposite of the whole
+                yield from fall_back(worded, rule, recall, stop)
+            outcome = replace(outcome, text=worded.text, citations=worded.citations, stop_reason=stop)
     if model is None or outcome.abstained:
         yield AnswerDelta(outcome.text)
     yield Answered(replace(outcome, trace=traces.save(text, outcome)))

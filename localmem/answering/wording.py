@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from localmem.answering.draft import Draft
@@ -35,11 +35,11 @@ def word(
     recall: Recall,
     model: ChatModel,
     cancel: threading.Event | None,
-) -> Generator[Event, None, None]:
+) -> Iterator[Event]:
     """Stream the model's answer into ``worded``; check it at the end.
 
-    A model that crashes, finds no room or says what memory does not say is replaced by the rule's answer,
-    with a :class:`Fallback` event and an entry in the ledger. One that was stopped is left as it is.
+    A model that crashes, finds no room or says what memory does not say is replaced by the rule's answer
+    (:func:`fall_back`). One that was stopped is left as it is.
     """
     started = time.perf_counter()
     reason: str | None = "no note fits the model's window"
@@ -61,6 +61,11 @@ def word(
         worded.text = worded.text.strip()
         worded.citations = tuple(cited(worded.text, notes)) or rule.sources
         return
+    yield from fall_back(worded, rule, recall, reason)
+
+
+def fall_back(worded: Worded, rule: Draft, recall: Recall, reason: str) -> Iterator[Event]:
+    """Put the rule's answer in place of the model's: withdraw what was streamed, count it in the ledger."""
     recall.ledger.fallbacks.append(f"answerer: {reason}")
     worded.text, worded.citations = rule.text, rule.sources
     yield Fallback("answerer", reason)

@@ -35,10 +35,10 @@ class Context:
         self.quiet = quiet
         self._memory: Memory | None = None
 
-    def memory(self, path: Path | None = None) -> Memory:
-        """The memory file (``path``: another one than ``--db``). Raises ModelMissing without an embedder."""
+    def memory(self) -> Memory:
+        """The memory file. Raises ModelMissing without an embedder."""
         if self._memory is None:
-            self._memory = Memory(path or self.database, self.library.embedder())
+            self._memory = Memory(self.database, self.library.embedder())
         return self._memory
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from importlib import resources
 from string import Template
@@ -16,8 +15,3 @@ def _template(name: str) -> Template:
 def render(prompt: str, /, **values: str) -> str:
     """The prompt with its variables filled in. Raises KeyError when one is missing."""
     return _template(prompt).substitute(values)
-
-
-def prompt_hash(prompt: str) -> str:
-    """``sha256:...`` of a prompt's template, for traces and caches."""
-    return "sha256:" + hashlib.sha256(_template(prompt).template.encode()).hexdigest()

@@ -114,7 +114,7 @@ class Database:
             connection.enable_load_extension(True)
             connection.load_extension(sqlite_vec.loadable_path())
             connection.enable_load_extension(False)
-        except BaseException:
+        except BaseException:  # whatever it is, it goes on; only the connections must not stay open
             connection.close()
             raise
         with self._guard:
@@ -136,7 +136,7 @@ class Database:
             ) from error
         except apsw.CorruptError as error:
             raise StoreDamaged(
-                f"{self.path} is damaged: {error}. Keep a copy, then run `localmem check`."
+                f"{self.path} is damaged: {error}. Keep a copy; `localmem doctor` says more."
             ) from error
         except (apsw.BusyError, apsw.LockedError) as error:
             raise StoreLocked(

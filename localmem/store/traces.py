@@ -11,7 +11,10 @@ from localmem.types import Answer
 
 
 class TraceStore:
-    """Saves traces. They hold message ids, not text: what is forgotten is not kept alive here."""
+    """Saves traces: the question, and of what memory held only message ids.
+
+    A fallback is counted, not quoted: its reason may name what memory said, which must not outlive it.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,7 +31,7 @@ class TraceStore:
             "requirements": [[list(requirement.met_by)] for requirement in answer.requirements],
             "seconds": ledger.seconds,
             "tokens": [ledger.tokens_read, ledger.tokens_reused, ledger.tokens_written],
-            "fallbacks": ledger.fallbacks,
+            "fallbacks": len(ledger.fallbacks),
         }
         with self._database.atomic() as connection:
             connection.execute(

@@ -22,7 +22,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
         connection.execute("RELEASE inner_work" if inner else "COMMIT")
-    except BaseException:
+    except BaseException:  # an interrupt too must leave no transaction open; it goes on
         if connection.in_transaction:  # SQLite itself rolls back on some errors, a full disk among them
             connection.execute("ROLLBACK TO inner_work; RELEASE inner_work" if inner else "ROLLBACK")
         raise

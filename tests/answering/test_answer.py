@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import resources
@@ -25,10 +26,10 @@ def ask(memory: Memory, question: str, model: ScriptedModel | None = None) -> An
     return last.answer
 
 
-def shown(memory: Memory, question: str, model: ScriptedModel) -> str:
+def shown(memory: Memory, question: str, model: ScriptedModel, cancel: threading.Event | None = None) -> str:
     """What a consumer that follows the events shows in the end."""
     text = ""
-    for event in memory.answer(question, model=model):
+    for event in memory.answer(question, model=model, cancel=cancel):
         if isinstance(event, AnswerDelta):
             text += event.text
         elif isinstance(event, Fallback):
@@ -109,6 +110,29 @@ def test_a_computed_date_must_survive_the_models_wording(dentist: Memory) -> Non
     answer = ask(dentist, "When did I plant tulips?", ScriptedModel(["You planted tulips yesterday."]))
     assert answer.text.startswith("9 May 2026")
     assert "leaves out" in answer.ledger.fallbacks[0]
+
+
+def test_an_answer_that_was_stopped_is_the_rules_for_every_consumer(dentist: Memory) -> None:
+    cancel = threading.Event()
+
+    def reply(prompt: object) -> str:
+        cancel.set()
+        return "Your dentist is not Dr Brook."
+
+    text = shown(dentist, "Who is my dentist?", ScriptedModel(reply), cancel)
+    assert text.startswith("You (10 May 2026): My dentist is Dr Brook now.")
+    *_, last = dentist.answer("Who is my dentist?", model=ScriptedModel(reply), cancel=cancel)
+    assert isinstance(last, Answered)
+    assert last.answer.text == text
+    assert last.answer.stop_reason == "stopped by the user"
+
+
+def test_a_trace_keeps_no_text_of_memory(dentist: Memory) -> None:
+    trace = ask(dentist, "When did I plant tulips?", ScriptedModel(["You planted tulips."])).trace
+    body = dentist._database.connection().execute("SELECT body FROM trace WHERE id = ?", (trace,)).get
+    assert "May" not in body
+    assert "tulips" not in body
+    assert json.loads(body)["fallbacks"] == 1
 
 
 def test_a_crash_of_the_model_costs_the_wording_not_the_answer(dentist: Memory) -> None:
