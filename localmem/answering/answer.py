@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from localmem.answering.accounting import spent
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.question import Question, read_question
@@ -54,15 +55,15 @@ def answer(
         started = time.perf_counter()
         rule = draft(question, found.parts)
         notes = make_notes(found.sentences, rule.sentences)
-        recall.spent("notes", started)
+        spent(recall.ledger, "notes", started)
         yield NotesMade(tuple(str(note) for note in notes))
         outcome = _by_rule(outcome, question, rule, notes)
         if model is not None:
             worded = Worded()
-            yield from word(worded, text, rule, notes, recall, model, cancel)
+            yield from word(worded, text, rule, notes, recall.ledger, model, cancel)
             stop = "stopped by the user" if worded.stopped else "answered"
             if worded.stopped:  # a sentence cut off may say the opposite of the whole
-                yield from fall_back(worded, rule, recall, stop)
+                yield from fall_back(worded, rule, recall.ledger, stop)
             outcome = replace(outcome, text=worded.text, citations=worded.citations, stop_reason=stop)
     if model is None or outcome.abstained:
         yield AnswerDelta(outcome.text)

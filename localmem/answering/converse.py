@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from localmem.answering.accounting import count_model, spent
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.prompting import REPLY_TOKENS, chat_prompt
@@ -16,7 +17,7 @@ from localmem.answering.wording import Worded, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Event, NotesMade, Recalled, Replied, Stored
 from localmem.models.protocols import ChatMessage, ChatModel, StopReason, TextDelta
-from localmem.types import Message, NewMessage, Role
+from localmem.types import Ledger, Message, NewMessage, Role
 
 
 def chat(
@@ -56,9 +57,9 @@ def chat(
     stored: Message | None = None
     try:
         if rule is not None and recall.asks_memory(text):
-            yield from word(reply, text, rule, notes, recall, model, cancel)
+            yield from word(reply, text, rule, notes, recall.ledger, model, cancel)
         else:
-            yield from _freely(reply, chat_prompt(model, history, text, notes), recall, model, cancel)
+            yield from _freely(reply, chat_prompt(model, history, text, notes), recall.ledger, model, cancel)
             reply.citations = tuple(cited(reply.text, notes))
     finally:
         if body := reply.text.strip():
@@ -69,19 +70,19 @@ def chat(
 def _freely(
     reply: Worded,
     prompt: Sequence[ChatMessage],
-    recall: Recall,
+    ledger: Ledger,
     model: ChatModel,
     cancel: threading.Event | None,
 ) -> Iterator[Event]:
     """Stream the model's own reply into ``reply``."""
     started = time.perf_counter()
     try:
-        for piece in model.stream(prompt, max_tokens=REPLY_TOKENS, cancel=cancel):
+        for piece in model.stream(prompt, max_tokens=REPLY_TOKENS, fixed=1, cancel=cancel):
             if isinstance(piece, TextDelta):
                 reply.text += piece.text
                 yield AnswerDelta(piece.text)
             else:
-                recall.count_model(piece)
+                count_model(ledger, piece)
                 reply.stopped = piece.reason is StopReason.CANCELLED
     finally:
-        recall.spent("answer", started)
+        spent(ledger, "answer", started)

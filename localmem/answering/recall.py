@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from localmem.answering.accounting import spent
 from localmem.answering.question import Kind, Question, is_question, read_question
 from localmem.answering.sentences import Sentence, sentences_of
-from localmem.models.protocols import Finished
 from localmem.retrieval.asked import read
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.store import SessionStore
@@ -72,7 +72,7 @@ class Recall:
         weights = self._search.matches(self._search.view(), question.terms).idf
         sentences = sentences_of(evidence, weights)
         self.ledger.retrieval_calls += 1
-        self.spent("search", started)
+        spent(self.ledger, "search", started)
         return evidence, sentences
 
     def asks_memory(self, text: str) -> bool:
@@ -84,14 +84,3 @@ class Recall:
         """Enter the evidence that was taken."""
         self.ledger.records = len(evidence)
         self.ledger.sessions_opened = len({item.message.session_id for item in evidence})
-
-    def spent(self, stage: str, started: float) -> None:
-        """Add the time since ``started`` (perf_counter seconds) to a stage."""
-        self.ledger.seconds[stage] = self.ledger.seconds.get(stage, 0.0) + time.perf_counter() - started
-
-    def count_model(self, cost: Finished) -> None:
-        """Add a model call."""
-        self.ledger.model_calls += 1
-        self.ledger.tokens_read += cost.tokens_read
-        self.ledger.tokens_reused += cost.tokens_reused
-        self.ledger.tokens_written += cost.tokens_written

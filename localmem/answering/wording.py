@@ -7,14 +7,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from localmem.answering.accounting import count_model, spent
 from localmem.answering.draft import Draft
 from localmem.answering.notes import Note
 from localmem.answering.prompting import ANSWER_TOKENS, answer_prompt
-from localmem.answering.recall import Recall
 from localmem.answering.support import cited, unsupported
 from localmem.errors import ModelCrashed, ModelTimeout
 from localmem.events import AnswerDelta, Event, Fallback
 from localmem.models.protocols import ChatModel, StopReason, TextDelta
+from localmem.types import Ledger
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ def word(
     question: str,
     rule: Draft,
     notes: Sequence[Note],
-    recall: Recall,
+    ledger: Ledger,
     model: ChatModel,
     cancel: threading.Event | None,
 ) -> Iterator[Event]:
@@ -45,28 +46,28 @@ def word(
     reason: str | None = "no note fits the model's window"
     prompt = answer_prompt(model, question, notes, rule)
     try:
-        for piece in model.stream(prompt, max_tokens=ANSWER_TOKENS, cancel=cancel) if prompt else ():
+        for piece in model.stream(prompt, max_tokens=ANSWER_TOKENS, fixed=1, cancel=cancel) if prompt else ():
             if isinstance(piece, TextDelta):
                 worded.text += piece.text
                 yield AnswerDelta(piece.text)
                 continue
-            recall.count_model(piece)
+            count_model(ledger, piece)
             worded.stopped = piece.reason is StopReason.CANCELLED
             reason = None if worded.stopped else unsupported(worded.text, notes, question, rule)
     except (ModelCrashed, ModelTimeout) as error:
         reason = str(error)
     finally:
-        recall.spent("answer", started)
+        spent(ledger, "answer", started)
     if reason is None:
         worded.text = worded.text.strip()
         worded.citations = tuple(cited(worded.text, notes)) or rule.sources
         return
-    yield from fall_back(worded, rule, recall, reason)
+    yield from fall_back(worded, rule, ledger, reason)
 
 
-def fall_back(worded: Worded, rule: Draft, recall: Recall, reason: str) -> Iterator[Event]:
+def fall_back(worded: Worded, rule: Draft, ledger: Ledger, reason: str) -> Iterator[Event]:
     """Put the rule's answer in place of the model's: withdraw what was streamed, count it in the ledger."""
-    recall.ledger.fallbacks.append(f"answerer: {reason}")
+    ledger.fallbacks.append(f"answerer: {reason}")
     worded.text, worded.citations = rule.text, rule.sources
     yield Fallback("answerer", reason)
     yield AnswerDelta(rule.text)
