@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 from localmem.answering.draft import Draft
 from localmem.answering.notes import Note
+from localmem.errors import PromptTooLong
 from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.prompts import render
+from localmem.roles.window import pieces_that_fit
 from localmem.types import Message, Role
 
 ANSWER_TOKENS = 96
 """Longest answer: one sentence."""
 REPLY_TOKENS = 400
 """Longest reply in the chat."""
+DROPPED = 8
+"""Exchanges that leave a full prompt together."""
 
 
 def answer_prompt(
@@ -23,20 +27,20 @@ def answer_prompt(
 
     The draft's own notes stay longest.
     """
-    kept = sorted(notes, key=lambda note: (note.sentence not in draft.sentences, -note.sentence.relevance))
-    while kept:
-        chosen = [note for note in notes if note in kept]
-        prompt = [
+    useful = sorted(notes, key=lambda note: (note.sentence not in draft.sentences, -note.sentence.relevance))
+
+    def build(more: int) -> list[ChatMessage]:
+        kept = useful[: more + 1]
+        chosen = listed([note for note in notes if note in kept])
+        return [
             ChatMessage("system", render("answer.system")),
             ChatMessage(
-                "user",
-                render("answer.ask", notes=listed(chosen), draft=fenced(draft.text), question=question),
+                "user", render("answer.ask", notes=chosen, draft=fenced(draft.text), question=question)
             ),
         ]
-        if model.count(prompt) + ANSWER_TOKENS <= model.context:
-            return prompt
-        kept.pop()
-    return None
+
+    more = pieces_that_fit(model, build, len(useful) - 1, ANSWER_TOKENS) if useful else None
+    return None if more is None else build(more)
 
 
 def chat_prompt(
@@ -44,19 +48,31 @@ def chat_prompt(
 ) -> list[ChatMessage]:
     """The prompt for a reply. The oldest exchanges are dropped first, then the notes.
 
-    What is left may still exceed the window when ``text`` alone does; the model then refuses it.
+    Exchanges go several at a time: for the next turns the prompt begins as it did, and what the
+    model has read of it is reused.
+    Raises :class:`PromptTooLong` when ``text`` alone leaves no room for a reply.
     """
     past = [ChatMessage("user" if m.role is Role.USER else "assistant", m.text) for m in history]
-    kept = list(notes)
-    while True:
-        ask = render("chat.recall", notes=listed(kept), message=text) if kept else text
-        prompt = [ChatMessage("system", render("chat.system")), *past, ChatMessage("user", ask)]
-        if model.count(prompt) + REPLY_TOKENS <= model.context or not (past or kept):
-            return prompt
-        if past:
-            past = past[next((i for i, m in enumerate(past) if i and m.role == "user"), len(past)) :]
-        else:
-            kept.remove(min(kept, key=lambda note: note.sentence.relevance))
+    starts = [0, *(i for i, m in enumerate(past) if i and m.role == "user")] if past else []
+    useful = sorted(notes, key=lambda note: -note.sentence.relevance)
+
+    def build(pieces: int) -> list[ChatMessage]:
+        kept = useful[:pieces]
+        chosen = [note for note in notes if note in kept]
+        ask = render("chat.recall", notes=listed(chosen), message=text) if kept else text
+        exchanges = pieces - len(kept)
+        recent = past[starts[-exchanges] :] if exchanges else []
+        return [ChatMessage("system", render("chat.system")), *recent, ChatMessage("user", ask)]
+
+    pieces = pieces_that_fit(model, build, len(useful) + len(starts), REPLY_TOKENS)
+    if pieces is None:
+        raise PromptTooLong(
+            f"The message is too long for {model.name}, which has room for {model.context - REPLY_TOKENS} "
+            f"tokens. Shorten it, or choose a model with a larger window: localmem models list"
+        )
+    exchanges = max(pieces - len(useful), 0)
+    spare = -(len(starts) - exchanges) % DROPPED
+    return build(pieces - spare if spare <= exchanges / 2 else pieces)
 
 
 def listed(notes: Sequence[Note]) -> str:
