@@ -1,0 +1,12 @@
+"""Dates in words, resolved against the time they were said, never against the clock.
+
+``table`` lists what is understood, ``counting`` and ``naming`` say what each kind means, ``operators`` what
+the words before it change, ``reading`` finds them in a text.
+"""
+
+from __future__ import annotations
+
+from localmem.dates.reading import DateMention, dates_in
+from localmem.dates.units import day_text
+
+__all__ = ["DateMention", "dates_in", "day_text"]

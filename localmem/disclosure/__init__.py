@@ -1,0 +1,1 @@
+"""Progressive disclosure: sessions are searched, and opened layer by layer, until the question is covered."""
