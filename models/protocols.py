@@ -89,17 +89,25 @@ class ChatModel(Protocol):
         messages: Sequence[ChatMessage],
         *,
         max_tokens: int,
+        fixed: int = 0,
+        grammar: str | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
         """Yield text as it is written, then one :class:`Finished`.
+
+        The first ``fixed`` messages (rules, examples) are the same in many calls: their state is kept,
+        across runs too, so it is never put there what a user said. ``grammar`` is GBNF with a rule
+        ``root`` that the text will follow, as far as ``max_tokens`` let it. What a model thinks before it
+        answers is not delivered; its tokens count as written.
 
         ``cancel`` set from any thread ends the generation within a second, with
         ``StopReason.CANCELLED``. ``deadline`` is in seconds from now.
 
         Raises :class:`PromptTooLong` before any work when prompt and ``max_tokens`` exceed the
         window, :class:`ModelTimeout` when the deadline passed, :class:`ModelCrashed` when the
-        host process died (the next call starts a new one).
+        host process died (the next call starts a new one), :class:`BadInput` for a grammar that
+        does not compile.
         """
         ...
 

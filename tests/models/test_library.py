@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from pathlib import Path
 
 import pytest
 
-from localmem.models.catalog import ModelRole, find
+from localmem.models.catalog import ModelRole, catalog, find
 from localmem.models.embedding import FastEmbedder
 from localmem.models.errors import BadInput, ModelFileBad, ModelMissing
 from localmem.models.hashing import HashEmbedder
@@ -23,12 +24,45 @@ def pretend_installed(library: Library, home: Path, name: str) -> None:
     folder = home / "models" / name
     folder.mkdir(parents=True)
     for file in find(name).file:
+        assert file.size is not None
         (folder / file.name).touch()
         os.truncate(folder / file.name, file.size)
 
 
-def gguf(path: Path) -> Path:
-    path.write_bytes(b"GGUF" + bytes(100))
+def gguf(path: Path, *, name: str = "m") -> Path:
+    """A chat model of two layers that llama.cpp knows; the weights are nought."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    def texts(*values: str) -> bytes:
+        return struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(text, values))
+
+    def one(value: str) -> bytes:
+        return struct.pack("<I", 8) + text(value)
+
+    def numbers(*values: int) -> bytes:
+        return struct.pack(f"<IIQ{len(values)}i", 9, 5, len(values), *values)
+
+    values = {
+        "general.architecture": one("llama"),
+        "general.name": one(name),
+        "llama.context_length": struct.pack("<II", 4, 64),
+        "llama.embedding_length": struct.pack("<II", 4, 32),
+        "llama.block_count": struct.pack("<II", 4, 2),
+        "llama.feed_forward_length": struct.pack("<II", 4, 32),
+        "llama.attention.head_count": struct.pack("<II", 4, 4),
+        "llama.attention.layer_norm_rms_epsilon": struct.pack("<If", 6, 1e-5),
+        "tokenizer.ggml.model": one("gpt2"),
+        "tokenizer.ggml.tokens": texts("<s>", "</s>", "a", "b", "ab"),
+        "tokenizer.ggml.token_type": numbers(3, 3, 1, 1, 1),
+        "tokenizer.ggml.merges": texts("a b"),
+        "tokenizer.chat_template": one("{{ messages }}"),
+    }
+    data = b"GGUF" + struct.pack("<IQQ", 3, 1, len(values))
+    data += b"".join(text(key) + value for key, value in values.items())
+    data += text("output_norm.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
+    path.write_bytes(data + bytes(-len(data) % 32) + bytes(128))
     return path
 
 
@@ -105,7 +139,9 @@ def test_a_local_gguf_can_serve_a_role(library: Library, tmp_path: Path) -> None
     assert model.name == "my model"
     assert model.fingerprint.startswith("sha256:")
     line = library.status()[-1]
-    assert (line.name, line.installed, line.size, line.roles) == (str(path), True, 104, (ModelRole.ANSWERER,))
+    assert (line.name, line.installed, line.roles) == (str(path), True, (ModelRole.ANSWERER,))
+    assert line.size == path.stat().st_size
+    assert line.ram > 100_000_000
     library.close()
 
 
@@ -114,7 +150,7 @@ def test_the_fingerprint_of_a_local_file_follows_its_content(library: Library, t
     library.use("answerer", str(path))
     first = library.chat_model("answerer").fingerprint
     library.close()
-    path.write_bytes(b"GGUF" + bytes(200))
+    gguf(path, name="another")
     assert library.chat_model("answerer").fingerprint != first
     library.close()
 
@@ -124,6 +160,19 @@ def test_a_file_without_the_magic_is_no_model(library: Library, tmp_path: Path) 
     path.write_text("<html>not found</html>")
     with pytest.raises(ModelFileBad, match="is not a GGUF model"):
         library.use("answerer", str(path))
+
+
+def test_a_local_file_that_was_damaged_later_is_listed_with_the_reason(
+    library: Library, tmp_path: Path
+) -> None:
+    path = gguf(tmp_path / "m.gguf")
+    library.use("answerer", str(path))
+    path.write_bytes(path.read_bytes()[:-1])
+    line = library.status()[-1]
+    assert line.ram == 0
+    assert "cut short" in line.note
+    with pytest.raises(ModelFileBad, match="cut short"):
+        library.verify(str(path))
 
 
 def test_a_local_file_that_is_gone_is_said_to_be(library: Library, tmp_path: Path) -> None:
@@ -160,7 +209,10 @@ def test_weights_without_their_graph_are_not_installed(library: Library, tmp_pat
 
 def test_the_status_lists_every_known_model(library: Library) -> None:
     lines = {line.name: line for line in library.status()}
-    assert list(lines) == ["smollm2-135m", "all-minilm-l6-v2", "hash"]
+    assert list(lines) == list(catalog())
+    assert all(lines[name].ram == entry.ram(entry.context) for name, entry in catalog().items())
+    assert not library.installed("qwen3-8b")
+    assert library.installed("hash")
     assert lines["hash"].installed
     assert not lines["smollm2-135m"].installed
     assert lines["all-minilm-l6-v2"].roles == (ModelRole.EMBEDDER,)
