@@ -19,13 +19,18 @@ from typing import Self
 from localmem.answering.answer import answer
 from localmem.answering.converse import chat
 from localmem.answering.recall import Recall
+from localmem.entries import Entry, Failure, Layer
 from localmem.events import Event
 from localmem.index.embedding import EmbeddingQueue, reembed
 from localmem.index.worker import EmbeddingWorker
+from localmem.layers.builder import LayerBuilder
+from localmem.layers.stats import LayerStats, layer_stats
 from localmem.models.protocols import ChatModel, Embedder
 from localmem.paths import default_database
 from localmem.retrieval.search import Filter, HybridSearch
+from localmem.roles.trust import TRUSTED, Trust
 from localmem.store import Database, SessionStore
+from localmem.store.layers import LayerStore
 from localmem.store.traces import TraceStore
 from localmem.types import Hit, Message, NewMessage, NewSession, Session
 from localmem.writing import Writer
@@ -51,6 +56,7 @@ class Memory:
             self._sessions = SessionStore(self._database)
             self._writer = Writer(self._database, self._sessions)
             self._traces = TraceStore(self._database)
+            self._layers = LayerStore(self._database)
             self._queue = EmbeddingQueue(self._database, embedder)
             self.retrieval = HybridSearch(self._database, self._queue)
             """The search and its parts, for those who measure them."""
@@ -129,13 +135,18 @@ class Memory:
         )
 
     def answer(
-        self, question: str, *, model: ChatModel | None, cancel: threading.Event | None = None
+        self,
+        question: str,
+        *,
+        model: ChatModel | None,
+        trust: Trust = TRUSTED,
+        cancel: threading.Event | None = None,
     ) -> Iterator[Event]:
         """Answer from memory, as events; the last is :class:`~localmem.events.Answered`.
 
-        With ``model`` None, rules answer with the best evidence sentences.
+        With ``model`` None, or one that is not trusted, rules answer with the best evidence sentences.
         """
-        return answer(question, self._recall(Filter()), self._traces, model, cancel)
+        return answer(question, self._recall(Filter()), self._traces, model, trust, cancel)
 
     def chat(
         self,
@@ -143,11 +154,13 @@ class Memory:
         *,
         model: ChatModel,
         session_id: int | None = None,
+        trust: Trust = TRUSTED,
         cancel: threading.Event | None = None,
     ) -> Iterator[Event]:
         """Say ``text`` in a session and get the reply, as events; the last is ``Replied``.
 
-        Without ``session_id`` a new session begins; the first event, ``Stored``, tells its id.
+        Without ``session_id`` a new session begins; the first event, ``Stored``, tells its id. A model that
+        is not trusted to word answers still converses; what memory is asked for, rules answer.
         """
         now = datetime.now().astimezone()
         if session_id is None:
@@ -170,7 +183,37 @@ class Memory:
         def recall_without(session: int) -> Recall:
             return self._recall(Filter(without_session=session))
 
-        return chat(text, history, store, recall_without, model, cancel)
+        return chat(text, history, store, recall_without, model, trust, cancel)
+
+    def layer(
+        self,
+        session_id: int,
+        layer: Layer,
+        *,
+        summariser: ChatModel | None = None,
+        cancel: threading.Event | None = None,
+    ) -> list[Entry]:
+        """A session's entries of a layer by turn; facts are one entry for all of it.
+
+        Made now if they were not there yet: by the model, where it fails or is None by rule. Raises
+        :class:`BadInput` when there is no such session, :class:`ModelCrashed`.
+        """
+        self.session(session_id)
+        return LayerBuilder(self._database, summariser).read(layer, session_id, cancel)
+
+    def layer_failures(self, session_id: int) -> list[Failure]:
+        """What could not be made of a session's layers, and was not made since."""
+        return self._layers.failures(session_id)
+
+    def builder(self, summariser: ChatModel | None) -> LayerBuilder:
+        """What makes the layers that are missing; without a model, by rule."""
+        return LayerBuilder(self._database, summariser)
+
+    def layer_stats(
+        self, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> list[LayerStats]:
+        """Every layer by what made it; ``progress`` gets (sessions looked at, in all)."""
+        return layer_stats(self._database, progress)
 
     def _recall(self, only: Filter) -> Recall:
         return Recall(self.retrieval, self._sessions, only)

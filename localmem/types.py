@@ -156,6 +156,8 @@ class Ledger:
     """By stage: ``search``, ``notes``, ``answer``."""
     fallbacks: list[str] = field(default_factory=list)
     """Where a rule answered in a model's place, with the reason."""
+    forced: list[str] = field(default_factory=list)
+    """Roles served by a model that its probe did not trust with them, with the reason."""
 
     @property
     def history_share(self) -> float:

@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from localmem.memory import Memory
 from localmem.models.protocols import ChatModel
+from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui.chat import ChatScreen
 
 
@@ -26,9 +27,15 @@ class ChatApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", priority=True)]
 
-    def __init__(self, memory: Memory, load_model: Callable[[], ChatModel], session_id: int | None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        load_model: Callable[[], ChatModel],
+        session_id: int | None,
+        trust: Trust = TRUSTED,
+    ) -> None:
         super().__init__()
-        self.chat = ChatScreen(memory, load_model, session_id)
+        self.chat = ChatScreen(memory, load_model, session_id, trust)
 
     def get_default_screen(self) -> Screen[None]:
         """The chat."""

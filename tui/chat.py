@@ -18,6 +18,7 @@ from localmem.answering.prompting import REPLY_TOKENS
 from localmem.events import AnswerDelta, Fallback, Recalled, Replied, Stored
 from localmem.memory import CHAT_SOURCE, TITLE_LENGTH, Memory
 from localmem.models.protocols import ChatMessage, ChatModel
+from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui.composer import Composer
 from localmem.tui.failures import failure_text
 from localmem.tui.messages import ModelReady, ReplyDone, ReplyEvent, SessionRead, Submitted
@@ -38,9 +39,16 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+o", "sessions", "Sessions"),
     ]
 
-    def __init__(self, memory: Memory, load_model: Callable[[], ChatModel], session_id: int | None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        load_model: Callable[[], ChatModel],
+        session_id: int | None,
+        trust: Trust = TRUSTED,
+    ) -> None:
         super().__init__()
         self._memory = memory
+        self._trust = trust
         self._load = load_model
         self._model: ChatModel | None = None
         self._session_id = session_id
@@ -169,7 +177,9 @@ class ChatScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="reply", exit_on_error=False, description="reply")
     def _answer(self, text: str, model: ChatModel, session_id: int | None, cancel: threading.Event) -> None:
         recalled = {}
-        for event in self._memory.chat(text, model=model, session_id=session_id, cancel=cancel):
+        for event in self._memory.chat(
+            text, model=model, session_id=session_id, trust=self._trust, cancel=cancel
+        ):
             if isinstance(event, Recalled):
                 recalled = {item.message.id: item.message for item in event.evidence}
             if isinstance(event, Replied):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from localmem.answering.accounting import spent
+from localmem.answering.accounting import note_forced, spent
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.question import Question, read_question
@@ -16,6 +16,7 @@ from localmem.answering.wording import Worded, fall_back, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Answered, Event, NotesMade, Recalled
 from localmem.models.protocols import ChatModel
+from localmem.roles.trust import Trust
 from localmem.store.traces import TraceStore
 from localmem.types import Answer, Requirement
 
@@ -27,11 +28,13 @@ def answer(
     recall: Recall,
     traces: TraceStore,
     model: ChatModel | None,
+    trust: Trust,
     cancel: threading.Event | None = None,
 ) -> Iterator[Event]:
     """Answer a question from memory; the last event is :class:`Answered`.
 
-    With ``model`` None the answer is the rule's. Raises :class:`BadInput` for an empty question.
+    With ``model`` None, or one that is not trusted, the answer is the rule's. Raises
+    :class:`BadInput` for an empty question.
     """
     if not text.strip():
         raise BadInput("The question is empty.")
@@ -58,7 +61,11 @@ def answer(
         spent(recall.ledger, "notes", started)
         yield NotesMade(tuple(str(note) for note in notes))
         outcome = _by_rule(outcome, question, rule, notes)
+        if model is not None and not trust.trusted:
+            recall.ledger.fallbacks.append(f"answerer: {trust.reason}")
+            model = None
         if model is not None:
+            note_forced(recall.ledger, trust)
             worded = Worded()
             yield from word(worded, text, rule, notes, recall.ledger, model, cancel)
             stop = "stopped by the user" if worded.stopped else "answered"

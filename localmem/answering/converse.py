@@ -6,17 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from localmem.answering.accounting import count_model, spent
+from localmem.answering.accounting import count_model, note_forced, spent
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.prompting import REPLY_TOKENS, chat_prompt
 from localmem.answering.question import read_question
 from localmem.answering.recall import Recall
 from localmem.answering.support import cited
-from localmem.answering.wording import Worded, word
+from localmem.answering.wording import Worded, fall_back, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Event, NotesMade, Recalled, Replied, Stored
 from localmem.models.protocols import ChatMessage, ChatModel, StopReason, TextDelta
+from localmem.roles.trust import Trust
 from localmem.types import Ledger, Message, NewMessage, Role
 
 
@@ -26,15 +27,16 @@ def chat(
     store: Callable[[NewMessage], Message],
     recall_without: Callable[[int], Recall],
     model: ChatModel,
+    trust: Trust,
     cancel: threading.Event | None = None,
 ) -> Iterator[Event]:
     """Reply to ``text`` in the session whose messages are ``history``; the last event is :class:`Replied`.
 
-    A question about what memory holds is answered as ``ask`` answers it; to anything else the model
-    replies freely, with notes when they are relevant. Only other sessions are recalled: this one is in
-    ``history``. The user's message is stored before anything else. What was generated is stored however
-    the reply ends: finished, stopped, the generator closed, the model dead. Raises :class:`BadInput` for
-    an empty message and what :meth:`ChatModel.stream` raises.
+    A question about what memory holds is answered as ``ask`` answers it: by rule, when the model is not
+    trusted to word answers. To anything else it replies freely, with notes when they are relevant. Only
+    other sessions are recalled: this one is in ``history``. The user's message is stored before anything
+    else. What was generated is stored however the reply ends: finished, stopped, the generator closed, the
+    model dead. Raises :class:`BadInput` for an empty message and what :meth:`ChatModel.stream` raises.
     """
     if not text.strip():
         raise BadInput("The message is empty.")
@@ -56,7 +58,11 @@ def chat(
     reply = Worded()
     stored: Message | None = None
     try:
-        if rule is not None and recall.asks_memory(text):
+        asks_memory = rule is not None and recall.asks_memory(text)
+        if rule is not None and asks_memory and not trust.trusted:
+            yield from fall_back(reply, rule, recall.ledger, trust.reason)
+        elif rule is not None and asks_memory:
+            note_forced(recall.ledger, trust)
             yield from word(reply, text, rule, notes, recall.ledger, model, cancel)
         else:
             yield from _freely(reply, chat_prompt(model, history, text, notes), recall.ledger, model, cancel)

@@ -23,6 +23,10 @@ CLOSE = 0.85
 """Share of the best sentence's relevance from which on a sentence speaks of the same thing."""
 COUNTED = 0.6
 """Share of the question that a sentence must cover to be an item of a count."""
+_COUNTED = re.compile(
+    r"\bhow many (.+?) (?:did|do|does|have|has|had|was|were|are|is|can|could)\b", re.IGNORECASE
+)
+_QUANTITY = re.compile(r"(?<![\w.,$€£])(\d[\d,]*)((?: [^\W\d][\w'’-]*){1,3})")
 SAME = 0.6
 """Jaccard overlap of terms from which on two counted sentences tell of the same item."""
 
@@ -36,6 +40,8 @@ class Draft:
     """What it rests on."""
     value: str = ""
     """What code computed and any other wording must keep; empty when nothing was computed."""
+    earlier: tuple[Sentence, ...] = ()
+    """Those of ``sentences`` that tell what was so before the first of them: the latest wins."""
 
     @property
     def sources(self) -> tuple[int, ...]:
@@ -64,7 +70,7 @@ def draft(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
     if question.kind is Kind.INTERVAL:
         return _interval(question, parts)
     if question.kind is Kind.COUNT:
-        return _count(parts[0])
+        return _told_number(question, parts[0]) or _count(parts[0])
     if question.kind is Kind.WHEN:
         return _when(parts[0])
     return _latest(parts[0])
@@ -89,6 +95,28 @@ def _in_unit(days: int, unit: str) -> tuple[str, str]:
     number = round(days / length, 1)
     text = f"{number:g}"
     return text, unit.removesuffix("s") if number == 1 else unit
+
+
+def _told_number(question: Question, sentences: Sequence[Sentence]) -> Draft | None:
+    """The number that somebody told: "we planted 40 tulips" answers how many tulips were planted.
+
+    The latest wins, among sentences that cover the question. None: nobody told one.
+    """
+    counted = _COUNTED.search(question.text)
+    if counted is None:
+        return None
+    things = set(terms(counted[1]))
+    told = [
+        (sentence, found[1])
+        for _, sentence in rank(sentences)
+        if sentence.coverage >= COUNTED and not sentence.text.endswith("?")
+        for found in _QUANTITY.finditer(sentence.text)
+        if things and things <= set(terms(found[2]))
+    ]
+    if not told:
+        return None
+    sentence, value = max(told, key=lambda pair: _time(pair[0]))
+    return Draft(f"{value}. {_quote(sentence)}", (sentence,), value)
 
 
 def _count(sentences: Sequence[Sentence]) -> Draft:
@@ -131,7 +159,7 @@ def _latest(sentences: Sequence[Sentence]) -> Draft:
     if not earlier:
         return told
     before = " ".join(_quote(sentence) for sentence in earlier)
-    return replace(told, text=f"{_quote(newest)} Earlier: {before}")
+    return replace(told, text=f"{_quote(newest)} Earlier: {before}", earlier=tuple(earlier))
 
 
 def _quoted(sentences: Sequence[Sentence]) -> Draft:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from localmem.answering.draft import Draft
 from localmem.answering.notes import Note
 from localmem.errors import PromptTooLong
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.prompts import render
+from localmem.roles.task import Task
 from localmem.roles.window import pieces_that_fit
 from localmem.types import Message, Role
 
-ANSWER_TOKENS = 96
-"""Longest answer: one sentence."""
+ANSWER = Task("answer", ModelRole.ANSWERER, max_tokens=96)
+"""One sentence."""
 REPLY_TOKENS = 400
 """Longest reply in the chat."""
 DROPPED = 8
@@ -28,18 +30,14 @@ def answer_prompt(
     The draft's own notes stay longest.
     """
     useful = sorted(notes, key=lambda note: (note.sentence not in draft.sentences, -note.sentence.relevance))
+    fixed = ANSWER.fixed(model)
 
     def build(more: int) -> list[ChatMessage]:
         kept = useful[: more + 1]
         chosen = listed([note for note in notes if note in kept])
-        return [
-            ChatMessage("system", render("answer.system")),
-            ChatMessage(
-                "user", render("answer.ask", notes=chosen, draft=fenced(draft.text), question=question)
-            ),
-        ]
+        return [*fixed, ANSWER.ask(notes=chosen, draft=fenced(draft.text), question=question)]
 
-    more = pieces_that_fit(model, build, len(useful) - 1, ANSWER_TOKENS) if useful else None
+    more = pieces_that_fit(model, build, len(useful) - 1, ANSWER.max_tokens) if useful else None
     return None if more is None else build(more)
 
 

@@ -26,6 +26,17 @@ _INTERVAL = re.compile(
     r"(?:between|from)\b(?P<a>.+?)\b(?:and|to|until)\b(?P<b>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+_LASTED = re.compile(
+    r"how (?:many (?P<unit>days|weeks|months|years)|long)\b(?: did it take| had it been| passed| went by| elapsed)?"
+    r"(?: for)?\b(?P<a>.{5,}?)\b(?:after|since|before|until)\b(?P<b>.+\b(?:i|we|he|she|they)\b.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_APART = re.compile(
+    r"how (?:many (?P<unit>days|weeks|months|years)|long) (?:before|after)\b(?P<a>.+?)\bdid\b(?P<b>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_THING = re.compile(r".*\b(?:the|an?|my|our|his|her|their)\s+(?P<thing>[^,?]+)", re.IGNORECASE | re.DOTALL)
+_PRONOUN = re.compile(r"\b(?:it|them|one)\b", re.IGNORECASE)
 _COUNT = re.compile(
     r"\bhow (?:many|often)\b.*\b(?:did|have (?:i|you|we|they)|has|had|times)\b", re.IGNORECASE | re.DOTALL
 )
@@ -64,11 +75,12 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Classify a question by its words."""
-    if match := _INTERVAL.search(text):
+    if match := _INTERVAL.search(text) or _LASTED.search(text) or _APART.search(text):
         unit = (match["unit"] or "days").lower()
-        return Question(
-            text, Kind.INTERVAL, wanted_terms(text), (_clean(match["a"]), _clean(match["b"])), unit
-        )
+        first, second = _clean(match["a"]), _clean(match["b"])
+        if thing := _THING.match(first):  # "it" in the second event is what the first one is about
+            second = _PRONOUN.sub(lambda _: thing["thing"], second)
+        return Question(text, Kind.INTERVAL, wanted_terms(text), (first, second), unit)
     kind = Kind.OTHER
     if _COUNT.search(text):
         kind = Kind.COUNT

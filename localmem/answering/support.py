@@ -23,18 +23,24 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
 
     A number or a name that stands neither in the notes nor in question or draft was invented; so is
     an answer most of whose words come from nowhere, or that adds nothing said to the question (the day
-    on which a note was told is nothing said). What code computed must be in it.
+    on which a note was told is nothing said). What code computed must be in it, and where the latest wins,
+    the latest.
     """
     material = "\n".join([*(str(note) for note in notes), question, draft.text])
-    for pattern, what in ((_NUMBER, "number"), (_NAME, "name")):
-        for found in pattern.findall(answer):
-            if not re.search(rf"\b{re.escape(found)}\b", material, re.IGNORECASE):
-                return f"it names the {what} {found}, which memory does not"
+    numbers = set(_NUMBER.findall(material))
+    for found in _NUMBER.findall(answer):
+        if found not in numbers:
+            return f"it has the number {found}, which memory does not"
+    for found in _NAME.findall(answer):
+        if not re.search(rf"\b{found}\b", material, re.IGNORECASE):
+            return f"it has the name {found}, which memory does not"
     words = set(terms(answer))
     if not words:
         return "it says nothing"
     if any(not re.search(rf"\b{n}\b", answer) for n in _NUMBER.findall(draft.value)):
         return f"it leaves out {draft.value}, which was computed"
+    if _outdated(words, draft):
+        return "it tells what was so earlier"
     if len(words & set(terms(material))) < SUPPORTED * len(words):
         return "most of its words are not from memory"
     said = " ".join([*(note.sentence.text for note in notes), draft.value])
@@ -43,6 +49,15 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     if answer.lstrip().startswith("- "):
         return "it copies the notes"
     return None
+
+
+def _outdated(words: set[str], draft: Draft) -> bool:
+    """Whether an answer shares more with what the draft tells of earlier than with the latest."""
+    if not draft.earlier:
+        return False
+    latest = set(terms(draft.sentences[0].text))
+    earlier = set().union(*(terms(sentence.text) for sentence in draft.earlier))
+    return len(words & (earlier - latest)) > len(words & (latest - earlier))
 
 
 def cited(answer: str, notes: Sequence[Note]) -> list[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from localmem.answering.accounting import count_model, spent
 from localmem.answering.draft import Draft
 from localmem.answering.notes import Note
-from localmem.answering.prompting import ANSWER_TOKENS, answer_prompt
+from localmem.answering.prompting import ANSWER, answer_prompt
 from localmem.answering.support import cited, unsupported
 from localmem.errors import ModelCrashed, ModelTimeout
 from localmem.events import AnswerDelta, Event, Fallback
@@ -46,7 +46,11 @@ def word(
     reason: str | None = "no note fits the model's window"
     prompt = answer_prompt(model, question, notes, rule)
     try:
-        for piece in model.stream(prompt, max_tokens=ANSWER_TOKENS, fixed=1, cancel=cancel) if prompt else ():
+        for piece in (
+            model.stream(prompt, max_tokens=ANSWER.max_tokens, fixed=len(prompt) - 1, cancel=cancel)
+            if prompt
+            else ()
+        ):
             if isinstance(piece, TextDelta):
                 worded.text += piece.text
                 yield AnswerDelta(piece.text)

@@ -13,7 +13,8 @@ from localmem.cli.bench import bench_group
 from localmem.cli.context import Context, pass_context
 from localmem.cli.doctor import doctor_command
 from localmem.cli.evaluation import eval_group
-from localmem.cli.history import import_command, sessions_command, show_command
+from localmem.cli.history import import_command, sessions_command
+from localmem.cli.layers import export_command, show_command, stats_command
 from localmem.cli.models import models_group
 from localmem.cli.questions import ask_command, demo_command, search_command
 from localmem.cli.upkeep import build_command
@@ -56,6 +57,8 @@ for command in (
     search_command,
     ask_command,
     build_command,
+    export_command,
+    stats_command,
     models_group,
     doctor_command,
     demo_command,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from localmem.bench.chart import check_chart, write_chart
+from localmem.bench.chart import WAYS, check_chart, write_chart, write_speed_chart
+from localmem.bench.generation import PROMPTS, SECONDS, WRITTEN, bench_generation
 from localmem.bench.ingest import bench_ingest
 from localmem.bench.peers import add_peers, peer_lines
 from localmem.bench.retrieval import bench_retrieval
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.cli.numbers import NUMBERS
+from localmem.models.catalog import ModelRole
 
 
 @click.group("bench")
@@ -72,6 +75,87 @@ def retrieval_command(
     if result["growth_exponents"]:
         grown = ", ".join(f"{value:.2f}" for value in result["growth_exponents"])
         click.echo(f"query time grows with messages to the power of {grown}")
+
+
+@bench_group.command("generation")
+@click.option("--model", "name", help="A model's name or .gguf file.  [default: the answerer's]")
+@click.option(
+    "--prompts",
+    "sizes",
+    type=NUMBERS,
+    default=",".join(map(str, PROMPTS)),
+    show_default=True,
+    help="Sizes in tokens.",
+)
+@click.option(
+    "--written", type=click.IntRange(min=2), default=WRITTEN, show_default=True, help="Tokens a call writes."
+)
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0),
+    default=SECONDS,
+    show_default=True,
+    help="Limit of the comparison with raw llama.cpp, once it has gone three rounds.",
+)
+@click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Draw speeds: an .svg file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@pass_context
+def generation_command(
+    context: Context,
+    name: str | None,
+    sizes: tuple[int, ...],
+    written: int,
+    max_seconds: float,
+    chart: Path | None,
+    as_json: bool,
+) -> None:
+    """Read and write with a model, beside llama.cpp alone; about five minutes."""
+    if chart:
+        check_chart(chart)
+    library = context.library
+    name = name or library.role(ModelRole.ANSWERER)
+    model, path = library.open_chat(name), library.path(name)
+    result = bench_generation(model, path, sizes, written, max_seconds, context.say)
+    if chart:
+        write_speed_chart(result, chart)
+    if as_json:
+        print_json(result)
+        return
+    click.echo("\n".join(_generation_lines(result)))
+
+
+def _generation_lines(result: dict[str, Any]) -> Iterator[str]:
+    for row in result["rows"]:
+        yield f"prompts of {row['prompt_tokens']:,} tokens ({row['rounds']} rounds)"
+        for way, name in WAYS.items():
+            read, write = row[way]["read_per_s"]["median"], row[way]["write_per_s"]["median"]
+            yield f"  {name:17} reads {read or 0:6,.0f} tokens/s, writes {write or 0:5,.1f}"
+    read, write = result["read_ratio_interval"], result["write_ratio_interval"]
+    yield (
+        f"localmem / llama.cpp: reading {result['read_ratio']:.3f} ({read[0]:.3f} to {read[1]:.3f}), "
+        f"writing {result['write_ratio']:.3f} ({write[0]:.3f} to {write[1]:.3f})"
+    )
+    first = result["first_token"]
+    yield (
+        f"first token after {first['loaded_s']:.2f} s, from no process {first['cold_s']:.2f} s; "
+        f"with a long fixed prefix {first['cold_prefix_read_s']:.2f} s, "
+        f"its state kept {first['cold_prefix_kept_s']:.2f} s"
+    )
+    for key, what in (("chat", "ten turns"), ("chat_with_summaries", "ten turns with summaries between")):
+        shares = result[key]
+        yield (
+            f"{what}: {100 * shares['reread_share']:.1f} % of the tokens read again, "
+            f"{100 * shares['reread_share_without_reuse']:.0f} % without reuse"
+        )
+    guess, bound, law = result["speculation"], result["grammar"], result["calibration"]
+    yield (
+        f"prompt lookup writes summaries {guess['ratio']:.2f} times as fast "
+        f"({guess['interval'][0]:.2f} to {guess['interval'][1]:.2f}), "
+        f"{100 * guess['same_text']:.0f} % of the texts the same"
+    )
+    yield f"a grammar costs a factor of {bound['cost']:.2f} in writing"
+    if law["error"] is not None:
+        yield f"calibrated in {law['seconds']:.0f} s; predictions at other sizes within {law['error']:.0%}"
 
 
 def _line(row: dict[str, Any]) -> str:

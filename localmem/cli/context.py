@@ -20,8 +20,10 @@ from rich.progress import (
 )
 
 from localmem.memory import Memory
+from localmem.models.catalog import ModelRole
 from localmem.models.library import Library
 from localmem.paths import default_database, default_home
+from localmem.probing.team import Team
 from localmem.text import printable
 
 
@@ -32,6 +34,7 @@ class Context:
         self.database = db or default_database()
         self.home = home or default_home()
         self.library = Library(self.home)
+        self.team = Team(self.library, self.home)
         self.quiet = quiet
         self._memory: Memory | None = None
 
@@ -79,7 +82,8 @@ class Context:
         """
         self.library.path(self.library.role("answerer"))
         run: Callable[..., None] = importlib.import_module("localmem.tui").run
-        run(self.memory(), self.library, session_id=session_id, last=last)
+        trust = self.team.standing(ModelRole.ANSWERER).trust
+        run(self.memory(), self.library, trust, session_id=session_id, last=last)
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -80,38 +80,3 @@ def sessions_command(context: Context, as_json: bool) -> None:
         click.echo(printable(f"{session.id:6}  {day}  {session.messages:5}  {session.source}  {title}"))
     if not sessions:
         context.say("No sessions yet. `localmem import FILE` takes a history in, `localmem` opens the chat.")
-
-
-@click.command("show")
-@click.argument("session", type=int)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-@pass_context
-def show_command(context: Context, session: int, as_json: bool) -> None:
-    """Print the messages of a session."""
-    memory = context.memory()
-    found = memory.session(session)
-    messages = memory.messages(session)
-    if as_json:
-        print_json(
-            [
-                {
-                    "message_id": message.id,
-                    "external_id": message.external_id,
-                    "turn": message.turn,
-                    "role": message.role,
-                    "speaker": message.speaker,
-                    "text": message.text,
-                    "sent_at": message.sent_at and message.sent_at.isoformat(),
-                    "attachments": message.attachments,
-                }
-                for message in messages
-            ]
-        )
-        return
-    click.echo(printable(f"# {found.title or found.external_id} ({found.source})\n"))
-    for message in messages:
-        when = f", {message.sent_at:%Y-%m-%d %H:%M}" if message.sent_at else ""
-        click.echo(printable(f"**{message.speaker or message.role}**{when} [{message.external_id}]\n"))
-        click.echo(printable(message.text + "\n"))
-        if message.attachments:
-            click.echo(printable(f"> {message.attachments}\n"))

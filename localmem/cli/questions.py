@@ -16,7 +16,9 @@ from localmem.errors import BadInput
 from localmem.events import Answered
 from localmem.importers.run import import_files
 from localmem.memory import Memory
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
+from localmem.roles.trust import TRUSTED, Trust
 from localmem.text import printable
 from localmem.types import Answer, Hit, Message
 
@@ -71,10 +73,10 @@ def ask_command(context: Context, question: str, no_llm: bool, as_json: bool) ->
     """Answer a question from memory and cite the messages."""
     if not question.strip():
         raise BadInput("The question is empty.")
-    model = None if no_llm else context.library.chat_model("answerer")
+    model, trust = _answerer(context, no_llm)
     memory = context.memory()
     _finish_embedding(context, memory)
-    found = _ask(memory, question, model)
+    found = _ask(memory, question, model, trust)
     if as_json:
         print_json(answer_json(found))
     else:
@@ -88,7 +90,7 @@ def ask_command(context: Context, question: str, no_llm: bool, as_json: bool) ->
 @pass_context
 def demo_command(context: Context, no_llm: bool) -> None:
     """Take in a sample history and ask it four questions, in a file that is thrown away."""
-    model = None if no_llm else context.library.chat_model("answerer")
+    model, trust = _answerer(context, no_llm)
     folder = resources.files("localmem.demo")
     questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
     with (
@@ -102,11 +104,18 @@ def demo_command(context: Context, no_llm: bool) -> None:
         click.echo(f"A sample history: {sessions} chats, {messages} messages over three months.\n")
         for item in questions:
             click.echo(f"> {item['question']}")
-            click.echo(_answer_text(_ask(memory, item["question"], model)) + "\n")
+            click.echo(_answer_text(_ask(memory, item["question"], model, trust)) + "\n")
 
 
-def _ask(memory: Memory, question: str, model: ChatModel | None) -> Answer:
-    *_, last = memory.answer(question, model=model)
+def _answerer(context: Context, no_llm: bool) -> tuple[ChatModel | None, Trust]:
+    """The model that words answers, None when none shall, and how far it is trusted."""
+    if no_llm:
+        return None, TRUSTED
+    return context.library.chat_model(ModelRole.ANSWERER), context.team.standing(ModelRole.ANSWERER).trust
+
+
+def _ask(memory: Memory, question: str, model: ChatModel | None, trust: Trust) -> Answer:
+    *_, last = memory.answer(question, model=model, trust=trust)
     if not isinstance(last, Answered):
         raise AssertionError(f"answer() ended with {last}")  # its contract, checked by the tests
     return last.answer
@@ -131,6 +140,7 @@ def _answer_text(found: Answer) -> str:
         f"to read everything would be about {ledger.full_history_tokens}",
     ]
     lines += [f"  by rule instead of {fallback}" for fallback in ledger.fallbacks]
+    lines += [f"  forced: {forced}" for forced in ledger.forced]
     return printable("\n".join(lines))
 
 

@@ -13,6 +13,7 @@ from localmem.events import AnswerDelta, Answered, Fallback
 from localmem.importers.run import import_files
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
+from localmem.roles.trust import Trust
 from localmem.types import Answer, NewSession
 
 Said = Callable[..., NewSession]
@@ -181,3 +182,37 @@ def test_each_question_of_the_sample_history_is_answered_as_expected(memory: Mem
         else:
             first = answer.text.split(" Earlier:")[0]
             assert item["expected"] in first, (item, answer.text)
+
+
+def test_a_number_that_was_told_is_the_count(memory: Memory, said: Said) -> None:
+    memory.add(said("We planted 35 tulips in the garden.", "Lovely.", session="first", at=MARCH))
+    memory.add(said("We planted 40 red tulips in the garden now.", "Lovely.", session="then", at=MAY))
+    memory.wait_embedded()
+    answer = ask(memory, "How many tulips did we plant in the garden?")
+    assert answer.text.startswith("40. ")
+    assert len(answer.citations) == 1
+
+
+def test_a_wording_that_tells_what_was_so_earlier_does_not_stand(dentist: Memory) -> None:
+    answer = ask(dentist, "Who is my dentist?", ScriptedModel(["Your dentist is Dr Alba in Mill Street."]))
+    assert answer.ledger.fallbacks == ["answerer: it tells what was so earlier"]
+    assert ask(dentist, "Who is my dentist?", ScriptedModel(["Dr Brook."])).text == "Dr Brook."
+
+
+def test_a_model_that_is_not_trusted_is_not_asked(dentist: Memory) -> None:
+    model = ScriptedModel()
+    *_, last = dentist.answer(
+        "Who is my dentist?", model=model, trust=Trust(trusted=False, reason="its probe's 0.20 is below 0.70")
+    )
+    assert isinstance(last, Answered)
+    assert model.history == []
+    assert "Dr Brook" in last.answer.text
+    assert last.answer.ledger.fallbacks == ["answerer: its probe's 0.20 is below 0.70"]
+
+
+def test_a_model_that_was_forced_is_used_and_the_ledger_says_so(dentist: Memory) -> None:
+    trust = Trust(forced=True, reason="forced, its probe's 0.20 is below 0.70")
+    *_, last = dentist.answer("Who is my dentist?", model=ScriptedModel(["Dr Brook."]), trust=trust)
+    assert isinstance(last, Answered)
+    assert last.answer.text == "Dr Brook."
+    assert last.answer.ledger.forced == ["answerer: forced, its probe's 0.20 is below 0.70"]

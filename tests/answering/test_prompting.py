@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localmem.answering.draft import draft
 from localmem.answering.notes import Note, make_notes
-from localmem.answering.prompting import ANSWER_TOKENS, DROPPED, REPLY_TOKENS, answer_prompt, chat_prompt
+from localmem.answering.prompting import ANSWER, DROPPED, REPLY_TOKENS, answer_prompt, chat_prompt
 from localmem.answering.question import read_question
 from localmem.answering.sentences import sentences_of
 from localmem.errors import PromptTooLong
@@ -45,7 +45,7 @@ def test_an_answers_prompt_never_exceeds_the_window(texts, question, window):
     notes, rule = notes_of(texts, question)
     prompt = answer_prompt(model, question, notes, rule)
     if prompt is not None:
-        read_by(model, prompt, ANSWER_TOKENS)
+        read_by(model, prompt, ANSWER.max_tokens)
 
 
 @given(

@@ -40,6 +40,8 @@ class PacedModel(ScriptedModel):
         messages: Sequence[ChatMessage],
         *,
         max_tokens: int,
+        fixed: int = 0,
+        grammar: str | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:

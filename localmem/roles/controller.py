@@ -1,0 +1,132 @@
+"""The controller's decisions (APDMem 3.2): split a question, choose a tool, select evidence, reflect."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from localmem.models.catalog import ModelRole
+from localmem.models.grammar import Line
+from localmem.models.protocols import ChatModel
+from localmem.models.structured import Structured
+from localmem.roles.summariser import numbered
+from localmem.roles.task import Task, call
+
+QUERY_CHARACTERS = 80
+"""Three to eight words."""
+SELECTED = 5
+"""Notes of a composed set at most (BFR, Appendix D: 1 to 5)."""
+
+DECOMPOSE = Task("decompose", ModelRole.CONTROLLER, max_tokens=140)
+CHOOSE = Task("choose", ModelRole.CONTROLLER, max_tokens=40)
+SELECT = Task("select", ModelRole.CONTROLLER, max_tokens=60)
+REFLECT = Task("reflect", ModelRole.CONTROLLER, max_tokens=240)
+
+
+class Tool(StrEnum):
+    """What the controller may do next (APDMem, Figure 1), or stop and answer."""
+
+    SEARCH = "search"
+    READ_FACTS = "read_facts"
+    READ_TURNS = "read_turns"
+    READ_RAW = "read_raw"
+    INTERPRET_DATES = "interpret_dates"
+    DECOMPOSE = "decompose"
+    REFLECT = "reflect"
+    ANSWER = "answer"
+
+
+class Decomposition(BaseModel):
+    """What must be known to answer: one short query for each."""
+
+    queries: Annotated[list[Annotated[str, Line(QUERY_CHARACTERS)]], Field(min_length=1, max_length=5)]  # type: ignore[valid-type]
+
+
+class ToolChoice(BaseModel):
+    """The next tool."""
+
+    tool: Tool
+
+
+class Reflection(BaseModel):
+    """Is the evidence enough, and what to search for if not (APDMem, Figure 8)."""
+
+    sufficient: bool
+    found: Annotated[list[Annotated[str, Line(120)]], Field(max_length=8)]  # type: ignore[valid-type]
+    gaps: Annotated[list[Annotated[str, Line(120)]], Field(max_length=3)]  # type: ignore[valid-type]
+    queries: Annotated[list[Annotated[str, Line(QUERY_CHARACTERS)]], Field(max_length=5)]  # type: ignore[valid-type]
+
+
+def selection(candidates: int) -> type[BaseModel]:
+    """Output type: ``numbers``, 1 to 5 of the ``candidates``, an enumeration: none can be invented."""
+    number = Literal[tuple(str(n) for n in range(1, candidates + 1))]  # type: ignore[valid-type]
+    most = min(SELECTED, candidates)
+    return create_model(
+        "Selection", numbers=(Annotated[list[number], Field(min_length=1, max_length=most)], ...)
+    )  # type: ignore[valid-type]
+
+
+def decompose(
+    model: ChatModel, question: str, *, cancel: threading.Event | None = None, deadline: float | None = None
+) -> Structured[Decomposition]:
+    """Split a question into the queries that must be met."""
+    return call(DECOMPOSE, model, Decomposition, cancel=cancel, deadline=deadline, question=question)
+
+
+def choose(
+    model: ChatModel,
+    question: str,
+    state: Sequence[str],
+    *,
+    cancel: threading.Event | None = None,
+    deadline: float | None = None,
+) -> Structured[ToolChoice]:
+    """The next tool, from what was done and found so far (``state``, one line for each step)."""
+    done = "\n".join(f"- {line}" for line in state) or "- nothing yet"
+    return call(CHOOSE, model, ToolChoice, cancel=cancel, deadline=deadline, question=question, state=done)
+
+
+def select(
+    model: ChatModel,
+    question: str,
+    candidates: Sequence[str],
+    *,
+    cancel: threading.Event | None = None,
+    deadline: float | None = None,
+) -> Structured[Any]:
+    """The smallest set of ``candidates`` that answers together (BFR 4), as ``value.numbers`` from "1"."""
+    return call(
+        SELECT,
+        model,
+        selection(len(candidates)),
+        cancel=cancel,
+        deadline=deadline,
+        question=question,
+        candidates=numbered(candidates),
+    )
+
+
+def reflect(
+    model: ChatModel,
+    question: str,
+    tried: Sequence[str],
+    facts: Sequence[str],
+    *,
+    cancel: threading.Event | None = None,
+    deadline: float | None = None,
+) -> Structured[Reflection]:
+    """Whether ``facts`` answer the question, and new queries in other words than those ``tried``."""
+    return call(
+        REFLECT,
+        model,
+        Reflection,
+        cancel=cancel,
+        deadline=deadline,
+        question=question,
+        tried="; ".join(tried) or "none",
+        facts="\n".join(f"- {fact}" for fact in facts) or "- none",
+    )
