@@ -12,10 +12,13 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from localmem.models.errors import BadInput
 from localmem.models.protocols import ChatMessage
 from localmem.models.text import tokenizable
+from localmem.models.thinking import spoken_tags
+
+_HELLO = ChatMessage("user", "hello")
 
 
 class ChatTemplate:
-    """Renders prompts with a Jinja template, whatever that template refuses.
+    """Renders prompts with a Jinja template, whatever that template refuses, and without thinking.
 
     ``control`` are the texts of the vocabulary's control tokens. Spelled out in a message they
     would end it and begin another in the system's name, so there they are broken up and stay text.
@@ -25,28 +28,49 @@ class ChatTemplate:
         self._format = Jinja2ChatFormatter(template=template, eos_token=eos, bos_token=bos)
         longest_first = sorted((text for text in control if len(text) > 1), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._system_role = self._takes_system_role()
+        self.tags = spoken_tags(template)
+        """The tags between which the model thinks, if it does."""
+        self._system_role = self._takes(ChatMessage("system", "zqx"), _HELLO)
+        self._neighbours = self._takes(_HELLO, ChatMessage("user", "zqx"))
 
     def render(self, messages: Sequence[ChatMessage]) -> str:
-        """The prompt, up to where the assistant begins; raises :class:`BadInput` when refused."""
+        """The prompt, up to where the answer begins; raises :class:`BadInput` when refused."""
         if not self._system_role:
             messages = _merge_system(messages)
+        if not self._neighbours:
+            messages = _merge_neighbours(messages)
+        return self._without_thinking(self._rendered(messages))
+
+    def render_beginning(self, messages: Sequence[ChatMessage]) -> tuple[str, str]:
+        """Two prompts with nothing in common but what all prompts have that begin with ``messages``."""
+        one, other = (self.render([*messages, ChatMessage("user", text)]) for text in "0x")
+        return one, other
+
+    def _rendered(self, messages: Sequence[ChatMessage]) -> str:
         payload: list[Any] = [
             {"role": message.role, "content": self._control.sub(_broken, tokenizable(message.text))}
             for message in messages
         ]
         try:
-            return self._format(messages=payload).prompt
+            return self._format(messages=payload, enable_thinking=False).prompt
         except (TemplateError, ValueError) as error:  # templates refuse by raising
             raise BadInput(f"The model's chat template refuses this prompt: {error}") from error
 
-    def _takes_system_role(self) -> bool:
-        """Whether a system message is rendered; some templates raise, some leave it out."""
-        self._system_role = True
+    def _takes(self, *messages: ChatMessage) -> bool:
+        """Whether messages like these are rendered; some templates raise, some leave one out."""
         try:
-            return "zqx" in self.render([ChatMessage("system", "zqx"), ChatMessage("user", "hello")])
+            prompt = self._rendered(messages)
         except BadInput:
             return False
+        return all(message.text in prompt for message in messages)
+
+    def _without_thinking(self, prompt: str) -> str:
+        """Close the tag by which some templates have the model begin to think, whatever they are told."""
+        begun = prompt.rstrip()
+        for opening, closing in self.tags:
+            if begun.endswith(opening):
+                return f"{begun}\n\n{closing}\n\n"  # as templates write it that can leave thinking out
+        return prompt
 
 
 def _broken(control_token: re.Match[str]) -> str:
@@ -66,3 +90,13 @@ def _merge_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
             rest[i] = ChatMessage("user", "\n\n".join([*system, message.text]))
             return rest
     return [ChatMessage("user", "\n\n".join(system)), *rest]
+
+
+def _merge_neighbours(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Make one message of those that follow each other in the same role."""
+    merged: list[ChatMessage] = []
+    for message in messages:
+        if merged and merged[-1].role == message.role:
+            message = ChatMessage(message.role, f"{merged.pop().text}\n\n{message.text}")
+        merged.append(message)
+    return merged

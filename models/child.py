@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
+import re
 import signal
-import subprocess
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -15,16 +14,28 @@ from typing import Any
 
 from localmem.models import errors
 from localmem.models.errors import LocalmemError, ModelError
+from localmem.models.spawn import start
 
 Event = dict[str, Any]
 
 _TAIL = 40  # lines of the child's stderr that are kept
 _SHOWN = 3  # of them that go into an error text
 _DRAIN = 1.0  # seconds to read what a dead child had still written to stderr
+# What C++, ggml, OpenBLAS, the dynamic loader and Python say when they are refused memory. The
+# loader says the same, with a reason, where a file system forbids to execute.
+_NO_MEMORY = re.compile(
+    r"bad_alloc|MemoryError|(failed|unable) to allocate|(cannot|can't) allocate|insufficient memory"
+    r"|memory allocation .*failed|out of memory|failed to map segment(?!.*not permitted)",
+    re.IGNORECASE,
+)
 
 
 class ChildDied(Exception):
     """The process is gone; the text says how it ended."""
+
+
+class ChildStarved(ChildDied):
+    """The process is gone because it was refused memory; the text is what it said about it."""
 
 
 class Inbox:
@@ -37,30 +48,28 @@ class Inbox:
 
 
 class Child:
-    """A running host process. Events are read on a thread and sorted by request."""
+    """A running host process. Events are read on a thread and sorted by request.
 
-    def __init__(self, command: Sequence[str]) -> None:
-        # libgomp's threads spin while they wait: with the other processor busy that
-        # costs a factor of forty. Must be in the environment before the library is loaded.
-        environment = {"GOMP_SPINCOUNT": "1000"} | os.environ
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-        self._lock = threading.Lock()
+    Requests are written on a thread too: a process that has stopped reading must not hold up
+    who talks to it.
+    """
+
+    def __init__(self, command: Sequence[str], nice: int = 0) -> None:
+        self._process = start(command, nice)
+        self._lock = threading.RLock()  # a generator may be finalised, and end its request, anywhere
         self._inboxes: dict[int, Inbox] = {}
         self._numbers = 0
         self._ended = False
         self._closed = False
         self._ready = threading.Event()
         self._hello: Event | None = None
+        self._beat = False
+        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._stderr: deque[str] = deque(maxlen=_TAIL)
         self._threads = [
             threading.Thread(target=self._read_events, daemon=True),
             threading.Thread(target=self._read_stderr, daemon=True),
+            threading.Thread(target=self._write_requests, daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -77,12 +86,17 @@ class Child:
         context: int = self._hello["context"]
         return context
 
+    def got_on(self) -> bool:
+        """Whether loading got on since this was asked the last time."""
+        beat, self._beat = self._beat, False
+        return beat
+
     def ready(self, timeout: float) -> bool:
         """Wait for the model to be loaded; raises :class:`ChildDied` and what loading raised."""
         if not self._ready.wait(timeout):
             return False
         if self._hello is None:
-            raise ChildDied(self._how_it_ended())
+            raise self._death()
         if self._hello["event"] == "failed":
             raise error_of(self._hello)
         return True
@@ -112,7 +126,7 @@ class Child:
         except queue.Empty:
             return None
         if event is None:
-            raise ChildDied(self._how_it_ended())
+            raise self._death()
         if event["event"] == "error":
             raise error_of(event)
         return event
@@ -127,22 +141,23 @@ class Child:
         self._closed = True
         self._process.kill()  # it has nothing to save
         self._process.wait()
+        self._outbox.put(None)
         for thread in self._threads:
             thread.join()
-        with self._lock, contextlib.suppress(BrokenPipeError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-        for pipe in (self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
-            pipe.close()
+            with contextlib.suppress(OSError):  # a request that it had not read is still in the buffer
+                pipe.close()
 
     def _send(self, **request: Any) -> None:
-        line = json.dumps(request).encode() + b"\n"
+        self._outbox.put(json.dumps(request).encode() + b"\n")
+
+    def _write_requests(self) -> None:
         assert self._process.stdin is not None
-        # A broken or closed pipe: the reading thread reports the end of the process.
-        with self._lock, contextlib.suppress(BrokenPipeError, ValueError):
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+        with contextlib.suppress(OSError):  # it is gone: the reading thread reports that
+            while (line := self._outbox.get()) is not None:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
 
     def _read_events(self) -> None:
         assert self._process.stdout is not None
@@ -151,8 +166,11 @@ class Child:
                 break  # it died in the middle of a line
             event: Event = json.loads(line)
             if "id" not in event:
-                self._hello = event
-                self._ready.set()
+                if event["event"] == "alive":
+                    self._beat = True
+                else:
+                    self._hello = event
+                    self._ready.set()
                 continue
             with self._lock:
                 inbox = self._inboxes.get(event["id"])
@@ -170,9 +188,9 @@ class Child:
         for line in self._process.stderr:
             self._stderr.append(line.decode("utf-8", "replace").rstrip())
 
-    def _how_it_ended(self) -> str:
+    def _death(self) -> ChildDied:
         if self._closed:
-            return "was closed while it was in use"
+            return ChildDied("was closed while it was in use.")
         self._threads[1].join(_DRAIN)
         code = self._process.wait()
         if code >= 0:
@@ -180,9 +198,13 @@ class Child:
         else:
             how = f"was killed by {_signal_name(-code)}"
             if -code == signal.SIGKILL:  # sent from outside, so its last words say nothing
-                return f"{how} (often: not enough memory)."
-        last = "\n".join(line for line in list(self._stderr)[-_SHOWN:] if line)
-        return f"{how}. Its last words:\n{last}\n" if last else f"{how}."
+                return ChildDied(f"{how} (often: not enough memory).")
+        words = [line for line in self._stderr if line]
+        for line in reversed(words):
+            if _NO_MEMORY.search(line):
+                return ChildStarved(line)
+        last = "\n".join(words[-_SHOWN:])
+        return ChildDied(f"{how}. Its last words:\n{last}\n" if last else f"{how}.")
 
 
 def error_of(event: Event) -> LocalmemError:

@@ -13,6 +13,7 @@ The tree lives in the lowest layer so that all layers share one root::
     │   │   ├── ModelStalled       exit 1   it stopped working without dying, and was killed
     │   │   └── ModelOutOfMemory   exit 1   it got no memory
     │   ├── ModelTimeout           exit 1   the deadline of a call passed
+    │   │   └── ModelUnaffordable  exit 1   it would have, or cost more tokens than are left: not started
     │   ├── ReplyUnusable          exit 1   no valid value, not even after one repair turn
     │   └── PromptTooLong          exit 1   more tokens than the model's window
     ├── Cancelled                  exit 1   the caller stopped it; no value is wanted any more
@@ -98,6 +99,10 @@ class ReplyUnusable(ModelError):
 
 class ModelTimeout(ModelError):
     """A call did not finish before its deadline."""
+
+
+class ModelUnaffordable(ModelTimeout):
+    """A call was not started: it would cost more time or more tokens than a budget has left."""
 
 
 class PromptTooLong(ModelError):

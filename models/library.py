@@ -105,8 +105,9 @@ class Library:
             self._require(entry)
         settings = self._settings()
         settings.setdefault("roles", {})[wanted.value] = name
-        others = set(settings.get("forced", [])) - {wanted.value}
-        settings["forced"] = sorted(others | ({wanted.value} if forced else set()))
+        kept = set(settings.pop("forced", [])) - {wanted.value}
+        if forced or kept:
+            settings["forced"] = sorted(kept | {wanted.value} if forced else kept)
         self._save(settings)
 
     def role(self, role: str) -> str:

@@ -14,9 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from localmem.models.child import Child, ChildDied, Event, Inbox
-from localmem.models.errors import BadInput, LocalmemError, ModelCrashed, ModelTimeout
+from localmem.models.child import Child, ChildDied, ChildStarved, Event, Inbox
+from localmem.models.errors import BadInput, LocalmemError, ModelCrashed, ModelOutOfMemory, ModelStalled
+from localmem.models.idle import IdleTimer
+from localmem.models.limits import Cancelled, Limits, Silence
 from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.turns import Turns
 
 _POLL = 0.05  # seconds between two looks at a caller's cancel event and deadline
 _GRACE = 0.7  # seconds a cancelled child has to answer before it is killed: all within one second
@@ -24,47 +27,48 @@ _NOTHING = Finished(StopReason.CANCELLED, 0, 0, 0, 0.0, 0.0)
 HOST = (sys.executable, "-P", "-m", "localmem.models.host")
 
 
-class _Cancelled(Exception):
-    """The caller's cancel event is set."""
-
-
-class _Limits:
-    """A call's cancel event and deadline."""
-
-    def __init__(self, name: str, cancel: threading.Event | None, deadline: float | None) -> None:
-        self._name = name
-        self._cancel = cancel
-        self._deadline = deadline
-        self._started = time.monotonic()
-
-    def check(self) -> None:
-        """Raise :class:`_Cancelled` or :class:`ModelTimeout` when it is time to stop."""
-        if self._cancel is not None and self._cancel.is_set():
-            raise _Cancelled
-        if self._deadline is not None and time.monotonic() - self._started > self._deadline:
-            raise ModelTimeout(f"{self._name} did not finish within {self._deadline:g} seconds.")
-
-
 class HostedModel:
     """A :class:`~localmem.models.protocols.ChatModel` in a child process, started at the first use.
 
-    Calls from several threads take turns; ``count`` does not wait for them. A child that died is
-    started again by the next call, once: if that one dies too before it finished a call, further
-    calls are refused until :meth:`close`.
+    Calls from several threads are served in the order in which they came; ``count`` does not wait
+    for them. A child that died, or that was killed because it did nothing any more, is started
+    again by the next call, once: if that one dies too before it finished a call, further calls
+    are refused until :meth:`close`. A child that nobody uses is closed; the next call starts it.
+
+    ``states``: folder where the states of fixed prefixes are kept across runs; None: nowhere.
+    ``ram``: bytes that the model needs, for error texts. ``nice``: niceness of the child, for work
+    that should not be felt. ``stall`` and ``load_stall``: seconds without a sign of life from the
+    child, with a request and while it loads. ``idle``: seconds without a call before it is closed.
     """
 
     def __init__(
-        self, path: Path, *, name: str, sha256: str, context: int, command: Sequence[str] = HOST
+        self,
+        path: Path,
+        *,
+        name: str,
+        sha256: str,
+        context: int,
+        states: Path | None = None,
+        ram: int | None = None,
+        nice: int = 0,
+        stall: float = 20.0,
+        load_stall: float = 120.0,
+        idle: float = 300.0,
+        command: Sequence[str] = HOST,
     ) -> None:
-        self._command = [*command, str(path), str(context)]
+        self._command = [*command, str(path), str(context), "" if states is None else str(states)]
         self._name = name
         self._sha256 = sha256
-        self._turn = threading.Lock()
-        self._turn_of: int | None = None  # thread that holds it
-        self._starting = threading.Lock()
+        self._ram = ram
+        self._nice = nice
+        self._stall = stall
+        self._load_stall = load_stall
+        self._turns = Turns()
+        self._idle = IdleTimer(idle, self._drop, lambda: self._child is not None)
+        self._starting = threading.RLock()  # a generator may be finalised, and drop its child, anywhere
         self._child: Child | None = None
+        self._loading = Silence(load_stall)
         self._crashes = 0  # in a row, without a finished call between them
-        atexit.register(self.close)
 
     @property
     def name(self) -> str:
@@ -79,7 +83,8 @@ class HostedModel:
     @property
     def context(self) -> int:
         """Window in tokens. Starts the child: a model may have less than was asked for."""
-        return self._running(_Limits(self._name, None, None)).context
+        with self._idle.busy():
+            return self._running(Limits(self._name)).context
 
     @property
     def pid(self) -> int | None:
@@ -89,14 +94,15 @@ class HostedModel:
 
     def count(self, messages: Sequence[ChatMessage]) -> int:
         """Tokens of ``messages`` rendered with the model's chat template."""
-        child = self._running(_Limits(self._name, None, None))
-        inbox = child.request("count", messages=_wire(messages))
-        try:
-            event = None
-            while event is None:
-                event = self._receive(child, inbox)
-        finally:
-            child.forget(inbox)
+        with self._idle.busy():
+            child = self._running(Limits(self._name))
+            inbox = child.request("count", messages=_wire(messages))
+            silence = Silence(self._stall)
+            try:
+                while (event := self._receive(child, inbox, silence)) is None:
+                    pass
+            finally:
+                child.forget(inbox)
         tokens: int = event["tokens"]
         return tokens
 
@@ -105,6 +111,8 @@ class HostedModel:
         messages: Sequence[ChatMessage],
         *,
         max_tokens: int,
+        fixed: int = 0,
+        grammar: str | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
@@ -115,20 +123,18 @@ class HostedModel:
         """
         if max_tokens < 1:
             raise BadInput(f"max_tokens must be at least 1, not {max_tokens}.")
-        limits = _Limits(self._name, cancel, deadline)
+        limits = Limits(self._name, cancel, deadline)
         try:
-            self._take_turn(limits)
-            try:
+            with self._idle.busy(), self._turns.turn(limits.check, _POLL):
                 child = self._running(limits)
-                inbox = child.request("generate", messages=_wire(messages), max_tokens=max_tokens)
+                inbox = child.request(
+                    "generate", messages=_wire(messages), max_tokens=max_tokens, fixed=fixed, grammar=grammar
+                )
                 try:
                     yield from self._events(child, inbox, limits)
                 finally:
                     child.forget(inbox)
-            finally:
-                self._turn_of = None
-                self._turn.release()
-        except _Cancelled:
+        except Cancelled:
             yield _NOTHING
 
     def close(self) -> None:
@@ -136,18 +142,20 @@ class HostedModel:
         atexit.unregister(self.close)
         self._crashes = 0
         self._drop()
+        self._idle.close()
 
-    def _events(self, child: Child, inbox: Inbox, limits: _Limits) -> Iterator[TextDelta | Finished]:
+    def _events(self, child: Child, inbox: Inbox, limits: Limits) -> Iterator[TextDelta | Finished]:
         over = False
+        silence = Silence(self._stall)
         try:
             while not over:
                 limits.check()
                 try:
-                    event = self._receive(child, inbox)
+                    event = self._receive(child, inbox, silence)
                 except LocalmemError:
                     over = True  # the host is done with the request, or dead
                     raise
-                if event is None:
+                if event is None or event["event"] == "alive":
                     continue
                 if event["event"] == "text":
                     yield TextDelta(event["text"])
@@ -155,7 +163,7 @@ class HostedModel:
                     over = True
                     self._crashes = 0
                     yield _finished(event)
-        except _Cancelled:
+        except Cancelled:
             over = True
             yield self._halt(child, inbox)
         finally:
@@ -177,15 +185,20 @@ class HostedModel:
         self._drop(child)
         return _NOTHING
 
-    def _take_turn(self, limits: _Limits) -> None:
-        if self._turn_of == threading.get_ident():
-            raise RuntimeError("finish or close the earlier stream of this model first")
-        while not self._turn.acquire(timeout=_POLL):
-            limits.check()
-        self._turn_of = threading.get_ident()
+    def _running(self, limits: Limits) -> Child:
+        """The child, started and loaded if need be.
 
-    def _running(self, limits: _Limits) -> Child:
-        """The child, started and loaded if need be."""
+        Who stops waiting leaves it loading: a deadline that is shorter than that would otherwise
+        never be kept, however often the call is tried.
+        """
+        child, silence = self._started()
+        while not self._ready(child):
+            limits.check()
+            if silence.lasted(child.got_on()):
+                raise self._stalled(child, silence)
+        return child
+
+    def _started(self) -> tuple[Child, Silence]:
         with self._starting:
             if self._child is None:
                 if self._crashes > 1:
@@ -193,33 +206,59 @@ class HostedModel:
                         f"{self._name} crashed and crashed again when it was restarted. "
                         f"Find out why with: localmem doctor"
                     )
-                self._child = Child(self._command)
-            child = self._child
-        try:
-            while not child.ready(_POLL):
-                limits.check()
-        except ChildDied as death:
-            raise self._crashed(child, death) from None
-        except LocalmemError:
-            self._drop(child)
-            raise
-        return child
+                self._child = Child(self._command, self._nice)
+                self._loading = Silence(self._load_stall)  # one for all who wait
+                atexit.register(self.close)
+            return self._child, self._loading
 
-    def _receive(self, child: Child, inbox: Inbox) -> Event | None:
+    def _ready(self, child: Child) -> bool:
         try:
-            return child.receive(inbox, _POLL)
+            return child.ready(_POLL)
         except ChildDied as death:
             raise self._crashed(child, death) from None
+        except LocalmemError as error:
+            self._drop(child)
+            raise self._reported(error) from None
+
+    def _receive(self, child: Child, inbox: Inbox, silence: Silence) -> Event | None:
+        try:
+            event = child.receive(inbox, _POLL)
+        except ChildDied as death:
+            raise self._crashed(child, death) from None
+        except LocalmemError as error:
+            raise self._reported(error) from None
+        if silence.lasted(event is not None):
+            raise self._stalled(child, silence)
+        return event
+
+    def _stalled(self, child: Child, silence: Silence) -> ModelStalled:
+        advice = self._advice_after_crash(child)
+        return ModelStalled(
+            f"{self._name} did nothing for {silence.limit:g} seconds and was stopped. {advice}"
+        )
 
     def _crashed(self, child: Child, death: ChildDied) -> ModelCrashed:
+        advice = self._advice_after_crash(child)
+        if isinstance(death, ChildStarved):
+            return self._starved(f"{self._name} was refused memory ({str(death).rstrip('.')}).")
+        return ModelCrashed(f"The process of {self._name} {death} {advice}")
+
+    def _reported(self, error: LocalmemError) -> LocalmemError:
+        return self._starved(str(error)) if isinstance(error, ModelOutOfMemory) else error
+
+    def _starved(self, what: str) -> ModelOutOfMemory:
+        need = "" if self._ram is None else f" {self._name} needs about {self._ram / 1e6:.0f} MB."
+        return ModelOutOfMemory(
+            f"{what}{need} Close other programs, or use a smaller model: localmem models list --advise"
+        )
+
+    def _advice_after_crash(self, child: Child) -> str:
+        """Drop a child that is dead or useless, and say what comes next."""
         if self._drop(child):
             self._crashes += 1
-        advice = (
-            "The next call starts it again."
-            if self._crashes < 2
-            else "It had been restarted once already. Find out why with: localmem doctor"
-        )
-        return ModelCrashed(f"The process of {self._name} {death} {advice}")
+        if self._crashes < 2:
+            return "The next call starts it again."
+        return "It had been restarted once already. Find out why with: localmem doctor"
 
     def _drop(self, child: Child | None = None) -> bool:
         """Close the child, if it is still ``child`` (None: whichever); return whether it was."""

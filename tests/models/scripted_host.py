@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -9,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from localmem.models.errors import ModelFileBad, PromptTooLong
+from localmem.models.errors import ModelFileBad, ModelOutOfMemory, PromptTooLong
 from localmem.models.host import serve
 from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
 
@@ -17,15 +18,23 @@ PIECE = "word "
 
 
 class ScriptedEngine:
-    def __init__(self, path: Path, context: int) -> None:
-        if path.name == "bad.gguf":
-            raise ModelFileBad("no model in it")
-        if path.name == "crash.gguf":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        if path.name == "slow.gguf":
-            time.sleep(600)
+    def __init__(self, path: Path, context: int, beat: Callable[[], None]) -> None:
+        match path.name:
+            case "bad.gguf":
+                raise ModelFileBad("no model in it")
+            case "big.gguf":
+                raise ModelOutOfMemory("There is not enough free memory for the model.")
+            case "crash.gguf":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "slow.gguf":
+                time.sleep(600)
+            case "large.gguf":  # takes its time, and says so
+                for _ in range(200):
+                    beat()
+                    time.sleep(0.01)
         self.context = context
         self.stopping = False
+        self.beat = beat
 
     def count(self, messages: list[ChatMessage]) -> int:
         return sum(len(message.text.split()) for message in messages)
@@ -34,28 +43,24 @@ class ScriptedEngine:
         self.stopping = True
 
     def generate(
-        self, messages: list[ChatMessage], max_tokens: int, stopped: Callable[[], bool]
+        self,
+        messages: list[ChatMessage],
+        max_tokens: int,
+        fixed: int,
+        grammar: str | None,
+        stopped: Callable[[], bool],
     ) -> Iterator[TextDelta | Finished]:
         order, _, argument = messages[-1].text.partition(" ")
         read = self.count(messages)
         if read + max_tokens > self.context:
             raise PromptTooLong(f"{read} and {max_tokens} do not fit")
         self.stopping = False
-        if order == "noise":
-            os.write(1, b"native noise\n")
-            print("python noise", flush=True)  # noqa: T201
         written = 0
         reason = StopReason.LENGTH
         while written < max_tokens:
-            if order == "die" and written == int(argument):
-                os.kill(os.getpid(), signal.SIGKILL)
-            if order == "fail":
-                raise RuntimeError("a bug in the engine")
-            if order == "hang":
-                time.sleep(600)
-            if order == "wait":  # as native code does: only stop() ends it
-                while not self.stopping:
-                    time.sleep(0.005)
+            self.obey(order, argument, written)
+            if order == "tell":
+                argument = f"fixed={fixed} grammar={grammar} states={sys.argv[3]}"
             if stopped():
                 reason = StopReason.CANCELLED
                 break
@@ -63,6 +68,38 @@ class ScriptedEngine:
             yield TextDelta(argument or PIECE)
         yield Finished(reason, read, 0, written, 0.0, 0.0)
 
+    def obey(self, order: str, argument: str, written: int) -> None:
+        """What happens before a token is written."""
+        match order:
+            case "noise":
+                os.write(1, b"native noise\n")
+                print("python noise", flush=True)  # noqa: T201
+            case "die" if written == int(argument):
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "segfault" if written == int(argument):
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "abort":  # as C++ does when it gets no memory, or for any other reason
+                os.write(2, argument.encode() + b"\n")
+                os.abort()
+            case "fail":
+                raise RuntimeError("a bug in the engine")
+            case "starve":
+                raise MemoryError
+            case "hang":
+                time.sleep(600)
+            case "loop":  # native code that keeps the interpreter's lock: nothing else in the process runs
+                ctypes.PyDLL(None).sleep(600)
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "work" if written == 0:  # long, and says that it gets on
+                end = time.monotonic() + float(argument)
+                while time.monotonic() < end:
+                    self.beat()
+                    time.sleep(0.01)
+            case "wait":  # as native code does: only stop() ends it
+                while not self.stopping:
+                    time.sleep(0.005)
+
 
 if __name__ == "__main__":
-    serve(lambda: ScriptedEngine(Path(sys.argv[1]), int(sys.argv[2])))
+    serve(lambda beat: ScriptedEngine(Path(sys.argv[1]), int(sys.argv[2]), beat))

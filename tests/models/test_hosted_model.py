@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from localmem.models.child import Child
 from localmem.models.errors import (
     BadInput,
     ModelCrashed,
     ModelFileBad,
+    ModelOutOfMemory,
+    ModelStalled,
     ModelTimeout,
     PromptTooLong,
 )
 from localmem.models.llama import HostedModel
 from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
 
+LINUX = sys.platform == "linux"
 HOST = (sys.executable, "-P", str(Path(__file__).with_name("scripted_host.py")))
 
 
@@ -29,8 +36,8 @@ def prompt(text: str) -> list[ChatMessage]:
     return [ChatMessage("user", text)]
 
 
-def hosted(file: str = "model.gguf") -> HostedModel:
-    return HostedModel(Path(file), name="small", sha256="00", context=1000, command=HOST)
+def hosted(file: str = "model.gguf", **options: Any) -> HostedModel:
+    return HostedModel(Path(file), name="small", sha256="00", context=1000, command=HOST, **options)
 
 
 @pytest.fixture
@@ -38,6 +45,16 @@ def model() -> Iterator[HostedModel]:
     model = hosted()
     yield model
     model.close()
+
+
+@contextmanager
+def impatient(file: str = "model.gguf", **options: Any) -> Iterator[HostedModel]:
+    """A model that finds a fifth of a second of silence too long."""
+    model = hosted(file, **{"stall": 0.2} | options)
+    try:
+        yield model
+    finally:
+        model.close()
 
 
 def generate(model: HostedModel, text: str, tokens: int = 3, **limits: float) -> tuple[str, Finished]:
@@ -194,6 +211,128 @@ def test_a_crash_while_loading_is_a_typed_error() -> None:
         model.close()
 
 
+@pytest.mark.parametrize(("order", "name"), [("die 1", "SIGKILL"), ("segfault 1", "SIGSEGV")])
+def test_a_signal_that_ends_the_child_is_named(model: HostedModel, order: str, name: str) -> None:
+    with pytest.raises(ModelCrashed, match=rf"small was killed by {name}") as caught:
+        generate(model, order)
+    assert type(caught.value) is ModelCrashed
+    assert ("not enough memory" in str(caught.value)) == (name == "SIGKILL")
+    assert generate(model, "say")[0] == "word word word "
+
+
+@pytest.mark.parametrize("order", ["hang", "loop", "stop"])
+def test_a_child_that_does_nothing_any_more_is_killed_without_any_deadline(order: str) -> None:
+    with impatient() as model:
+        generate(model, "say")
+        pid = model.pid
+        assert pid is not None
+        with pytest.raises(
+            ModelStalled, match=r"small did nothing for 0\.2 seconds.*The next call starts it"
+        ):
+            generate(model, order)
+        assert not alive(pid)
+        assert generate(model, "say")[0] == "word word word "
+
+
+def test_work_that_gets_on_is_no_stall_however_long_it_takes() -> None:
+    with impatient(stall=1.5) as model:  # a sign of life comes once a second
+        assert generate(model, "work 2.5", tokens=1)[0] == "2.5"
+
+
+def test_a_consumer_that_takes_its_time_is_no_stall() -> None:
+    with impatient() as model:
+        stream = model.stream(prompt("say"), max_tokens=900)
+        next(stream)
+        threading.Event().wait(0.4)
+        assert sum(isinstance(event, TextDelta) for event in stream) == 899
+
+
+def test_a_count_does_not_wait_for_ever_for_a_stopped_child() -> None:
+    with impatient() as model:
+        assert model.count(prompt("one two")) == 2
+        assert model.pid is not None
+        os.kill(model.pid, signal.SIGSTOP)
+        with pytest.raises(ModelStalled):
+            model.count(prompt("one two"))
+        assert model.count(prompt("one two")) == 2
+
+
+@pytest.mark.parametrize("limits", [{}, {"deadline": 0.1}])
+def test_a_prompt_that_a_stopped_child_does_not_take_holds_nobody_up(limits: dict[str, float]) -> None:
+    with impatient() as model:
+        generate(model, "say")
+        assert model.pid is not None
+        os.kill(model.pid, signal.SIGSTOP)
+        started = time.monotonic()
+        with pytest.raises(ModelTimeout if limits else ModelStalled):  # a pipe takes 64 kB
+            generate(model, "say " + "word " * 200_000, **limits)
+        assert time.monotonic() - started < 5
+        assert generate(model, "say")[0] == "word word word "
+
+
+def test_two_stalls_in_a_row_end_the_restarts() -> None:
+    with impatient() as model:
+        for advice in ("The next call starts it again", "localmem doctor"):
+            with pytest.raises(ModelStalled, match=advice):
+                generate(model, "hang")
+        with pytest.raises(ModelCrashed, match="crashed and crashed again"):
+            generate(model, "say")
+
+
+def test_loading_that_does_not_get_on_is_a_stall() -> None:
+    with impatient("slow.gguf", load_stall=0.2) as model, pytest.raises(ModelStalled):
+        generate(model, "say")
+
+
+def test_loading_that_gets_on_may_take_longer() -> None:
+    with impatient("large.gguf", load_stall=1.5) as model:
+        assert generate(model, "say")[0] == "word word word "
+
+
+def test_a_deadline_shorter_than_loading_is_kept_at_a_later_call() -> None:
+    with impatient("large.gguf") as model:
+        with pytest.raises(ModelTimeout):
+            generate(model, "say", deadline=0.1)
+        pid = model.pid
+        assert generate(model, "say")[0] == "word word word "
+        assert model.pid == pid
+
+
+NEED = "small needs about 500 MB. Close other programs.*localmem models list --advise"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "abort terminate called after throwing an instance of 'std::bad_alloc'",
+        "abort ggml_aligned_malloc: insufficient memory (attempted to allocate 180.00 MB)",
+        "abort ggml_gallocr_reserve_n_impl: failed to allocate CPU buffer of size 103024640",
+        "abort llama_model_load: error loading model: mmap failed: Cannot allocate memory",
+        "abort OpenBLAS error: Memory allocation still failed after 10 retries, giving up.",
+        "starve",
+    ],
+)
+def test_a_child_that_gets_no_memory_says_how_much_it_needs_and_what_to_do(order: str) -> None:
+    with impatient(ram=500_000_000) as model:
+        with pytest.raises(ModelOutOfMemory, match=NEED):
+            generate(model, order)
+        assert generate(model, "say")[0] == "word word word "
+
+
+def test_a_child_that_aborts_for_another_reason_is_not_said_to_lack_memory(model: HostedModel) -> None:
+    with pytest.raises(ModelCrashed, match="SIGABRT") as caught:
+        generate(model, "abort GGML_ASSERT(ne00 == ne10) failed")
+    assert type(caught.value) is ModelCrashed
+    assert "GGML_ASSERT" in str(caught.value)
+
+
+def test_a_model_too_big_for_the_memory_can_be_tried_again_and_again() -> None:
+    with impatient("big.gguf", ram=500_000_000) as model:
+        for _ in range(3):  # the person may have closed a program meanwhile
+            with pytest.raises(ModelOutOfMemory, match=f"not enough free memory.* {NEED}"):
+                generate(model, "say")
+
+
 def test_a_bug_in_the_child_shows_its_last_words(model: HostedModel) -> None:
     with pytest.raises(ModelCrashed, match="exit code 1") as caught:
         generate(model, "fail")
@@ -221,18 +360,45 @@ def test_asking_for_no_tokens_is_refused(model: HostedModel) -> None:
         generate(model, "say", tokens=0)
 
 
-def test_calls_from_several_threads_take_turns(model: HostedModel) -> None:
-    texts: list[str] = []
+def test_callers_are_served_in_the_order_in_which_they_came(model: HostedModel) -> None:
+    served: list[int] = []
 
-    def work(word: str) -> None:
-        texts.append(generate(model, f"say {word}", tokens=50)[0])
+    def work(number: int) -> None:
+        for _ in model.stream(prompt("say"), max_tokens=2):
+            if number not in served:
+                served.append(number)
 
-    threads = [threading.Thread(target=work, args=(word,)) for word in "abcd"]
-    for thread in threads:
+    first = model.stream(prompt("say"), max_tokens=900)
+    next(first)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+    for waiting, thread in enumerate(threads, start=2):
         thread.start()
+        assert until(lambda waiting=waiting: len(model._turns._tickets) == waiting)
+    first.close()
     for thread in threads:
         thread.join(30)
-    assert sorted(texts) == [word * 50 for word in "abcd"]
+    assert served == list(range(12))
+
+
+def test_who_calls_again_and_again_lets_others_in_between(model: HostedModel) -> None:
+    served: list[str] = []
+    enough = threading.Event()
+
+    def work(name: str) -> None:
+        while not enough.is_set():
+            generate(model, "say", tokens=1)
+            served.append(name)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    assert until(lambda: "a" in served and "b" in served)
+    start = len(served)
+    assert until(lambda: len(served) > start + 20)
+    enough.set()
+    for thread in threads:
+        thread.join(30)
+    assert all({*pair} == {"a", "b"} for pair in zip(served[start:], served[start + 1 :], strict=False))
 
 
 def test_a_count_does_not_wait_for_a_generation(model: HostedModel) -> None:
@@ -267,6 +433,29 @@ def test_waiting_for_a_turn_can_be_cancelled(model: HostedModel) -> None:
     assert last.reason is StopReason.CANCELLED
 
 
+def test_who_gives_up_waiting_leaves_the_queue(model: HostedModel) -> None:
+    first = model.stream(prompt("say"), max_tokens=900)
+    next(first)
+    failures: list[BaseException] = []
+
+    def give_up() -> None:
+        try:
+            generate(model, "say", deadline=0.1)
+        except ModelTimeout as error:
+            failures.append(error)
+
+    impatient_one = threading.Thread(target=give_up)
+    impatient_one.start()
+    impatient_one.join(10)
+    assert len(failures) == 1
+    texts: list[str] = []
+    patient_one = threading.Thread(target=lambda: texts.append(generate(model, "say")[0]))
+    patient_one.start()
+    first.close()
+    patient_one.join(10)
+    assert texts == ["word word word "]
+
+
 def test_no_process_is_left_after_close(model: HostedModel) -> None:
     generate(model, "say")
     pid = model.pid
@@ -294,6 +483,82 @@ def test_closing_during_a_generation_ends_it_with_a_typed_error(model: HostedMod
     thread.join(10)
     assert len(failures) == 1
     assert "closed while it was in use" in str(failures[0])
+
+
+def test_no_thread_is_left_after_close() -> None:
+    before = set(threading.enumerate())
+    model = hosted()
+    for _ in range(3):
+        generate(model, "say")
+        model.count(prompt("say"))
+    stream = model.stream(prompt("say"), max_tokens=900)
+    next(stream)
+    model.close()
+    stream.close()
+    assert set(threading.enumerate()) == before
+
+
+def test_a_child_that_nobody_uses_is_closed_and_started_again() -> None:
+    with impatient(idle=0.2) as model:
+        for _ in range(4):  # more often than a crash may happen
+            assert generate(model, "say")[0] == "word word word "
+            pid = model.pid
+            assert pid is not None
+            assert until(lambda: model.pid is None)
+            assert until(lambda pid=pid: not alive(pid))
+
+
+def test_a_child_in_use_is_not_idle() -> None:
+    with impatient(idle=0.1, stall=5) as model:
+        generate(model, "say")
+        pid = model.pid
+        stream = model.stream(prompt("say"), max_tokens=900)
+        next(stream)
+        model.count(prompt("say"))
+        threading.Event().wait(0.3)
+        assert model.pid == pid
+        stream.close()
+        assert until(lambda: model.pid is None)
+
+
+def test_background_work_runs_at_its_niceness(model: HostedModel) -> None:
+    with impatient(nice=15) as background:
+        generate(background, "say")
+        generate(model, "say")
+        assert background.pid is not None
+        assert model.pid is not None
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        for pid, expected in [(background.pid, max(own, 15)), (model.pid, own)]:
+            # On Linux each thread has a niceness; the one that generates counts.
+            threads = [int(task) for task in os.listdir(f"/proc/{pid}/task")] if LINUX else [pid]
+            assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads} == {expected}
+
+
+def test_an_interrupt_at_the_terminal_is_the_parents_to_decide(model: HostedModel) -> None:
+    stream = model.stream(prompt("say"), max_tokens=900)  # Ctrl-C reaches every process of the terminal
+    next(stream)
+    pid = model.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGINT)
+    assert sum(isinstance(event, TextDelta) for event in stream) == 899
+    assert model.pid == pid
+
+
+def test_an_interrupt_does_not_reach_a_child_that_has_only_just_started() -> None:
+    child = Child([*HOST, "model.gguf", "1000", ""])
+    os.kill(child.pid, signal.SIGINT)  # long before it could ignore it
+    try:
+        assert until(lambda: child.ready(0.1))
+    finally:
+        child.close()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_what_a_caller_wants_kept_and_its_grammar_reach_the_engine(tmp_path: Path) -> None:
+    for states, named in [(None, ""), (tmp_path, str(tmp_path))]:
+        with impatient(states=states) as model:
+            told, _ = model.stream(prompt("tell"), max_tokens=1, fixed=2, grammar='root ::= "a"')
+            assert told == TextDelta(f'fixed=2 grammar=root ::= "a" states={named}')
 
 
 def test_the_child_ends_when_its_parent_is_killed() -> None:
