@@ -27,7 +27,8 @@ _UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _TOKEN = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}]+")
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
+UNSPACED = re.compile(f"[{_UNSPACED}]")
+"""A character of a script that puts no spaces between words."""
 
 _local = threading.local()
 
@@ -37,7 +38,7 @@ def terms(text: str) -> list[str]:
     result: list[str] = []
     words: list[str] = []
     for token in _TOKEN.findall(_folded(text)):
-        if _UNSPACED_RUN.match(token):
+        if UNSPACED.match(token):
             result.extend(_bigrams(token))
         elif (len(token) > 1 or token.isdigit()) and token not in STOP_WORDS:
             words.append(token[:MAX_TERM])

@@ -73,16 +73,8 @@ class HybridSearch:
         view = self.view()
         if k < 1 or not query.strip() or not len(view.columns):
             return []
-        asked = read(query, view.columns.names, asked_on or _newest_day(view.columns))
-        words = lexical_scores(view.columns, self.matches(view, asked.terms))
-        vector = self._queue.embedder.embed_query(asked.similar_to)
-        near = similarity(view, view.pieces.cosines(vector), lexical=words[0])
-        ranking = rank(view.columns, words, near, asked)
-        found = ranking.found()
-        if only:
-            found &= np.isin(view.columns.ids, self._allowed(only))
-        if view.pieces.basis is not None:
-            self.compare_exactly(view, ranking, found, vector, None if exactly or by_session else k)
+        every = exactly or by_session
+        ranking, found = self.ranked(view, query, None if every else k, only, asked_on=asked_on)
         rows = _order(
             ranking.total, found & _among_best(ranking.total, found, len(found) if by_session else k)
         )
@@ -98,6 +90,26 @@ class HybridSearch:
             )
             for row, message in self.messages(view, rows)
         ]
+
+    def ranked(
+        self, view: View, query: str, k: int | None, only: Filter = NO_FILTER, *, asked_on: date | None = None
+    ) -> tuple[Ranking, NDArray[np.bool_]]:
+        """The ranking of a view for a query, and which messages may be found: those that ``only`` lets through.
+
+        The scores of those that may be among the ``k`` best are exact, with None all are; see
+        :meth:`compare_exactly`. ``asked_on`` as in :meth:`search`.
+        """
+        asked = read(query, view.columns.names, asked_on or _newest_day(view.columns))
+        words = lexical_scores(view.columns, self.matches(view, asked.terms))
+        vector = self._queue.embedder.embed_query(asked.similar_to)
+        near = similarity(view, view.pieces.cosines(vector), lexical=words[0])
+        ranking = rank(view.columns, words, near, asked)
+        found = ranking.found()
+        if only:
+            found &= self.allowed(view, only)
+        if view.pieces.basis is not None:
+            self.compare_exactly(view, ranking, found, vector, k)
+        return ranking, found
 
     def compare_exactly(
         self, view: View, ranking: Ranking, found: NDArray[np.bool_], vector: Vectors, k: int | None
@@ -127,6 +139,11 @@ class HybridSearch:
         """How similar the messages of a view are to a text; past the threshold only nearly so."""
         return similarity(view, view.pieces.cosines(self._queue.embedder.embed_query(text)))
 
+    def vector(self, view: View, text: str) -> Vectors:
+        """Vector of a text in the coordinates of the view's pieces."""
+        vector, basis = self._queue.embedder.embed_query(text), view.pieces.basis
+        return vector if basis is None else np.asarray(vector @ basis, np.float32)
+
     def closeness(self, text: str, message_ids: Sequence[int]) -> dict[int, float]:
         """Cosine of the best piece of some messages with a text, names and all; without a vector: absent."""
         ids, cosines = self._queue.exact_cosines(message_ids, self._queue.embedder.embed_query(text))
@@ -143,14 +160,15 @@ class HybridSearch:
             if message_id in messages:
                 yield row, messages[message_id]
 
-    def _allowed(self, only: Filter) -> list[int]:
+    def allowed(self, view: View, only: Filter) -> NDArray[np.bool_]:
+        """Which messages of a view a filter lets through."""
         after, before = time_to_columns(only.after)[0], time_to_columns(only.before)[0]
         rows = self._database.connection().execute(
             "SELECT id FROM message WHERE (?1 IS NULL OR sent_at >= ?1) AND (?2 IS NULL OR sent_at < ?2) "
             "AND (?3 IS NULL OR session_id != ?3)",
             (after, before, only.without_session),
         )
-        return [int(message_id) for (message_id,) in rows]
+        return np.isin(view.columns.ids, [int(message_id) for (message_id,) in rows])
 
 
 def _order(scores: Scores, which: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, create_model
 
 from localmem.models.catalog import ModelRole
 from localmem.models.grammar import Line
-from localmem.models.protocols import ChatModel
+from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.models.structured import Structured
 from localmem.roles.summariser import numbered
 from localmem.roles.task import Task, call
@@ -120,13 +120,18 @@ def reflect(
     deadline: float | None = None,
 ) -> Structured[Reflection]:
     """Whether ``facts`` answer the question, and new queries in other words than those ``tried``."""
-    return call(
-        REFLECT,
-        model,
-        Reflection,
-        cancel=cancel,
-        deadline=deadline,
-        question=question,
-        tried="; ".join(tried) or "none",
-        facts="\n".join(f"- {fact}" for fact in facts) or "- none",
-    )
+    material = _reflected_on(question, tried, facts)
+    return call(REFLECT, model, Reflection, cancel=cancel, deadline=deadline, **material)
+
+
+def reflection_ask(question: str, tried: Sequence[str], facts: Sequence[str]) -> ChatMessage:
+    """The last message of :func:`reflect`'s prompt, to measure how many facts it has room for."""
+    return REFLECT.ask(**_reflected_on(question, tried, facts))
+
+
+def _reflected_on(question: str, tried: Sequence[str], facts: Sequence[str]) -> dict[str, str]:
+    return {
+        "question": question,
+        "tried": "; ".join(tried) or "none",
+        "facts": "\n".join(f"- {fact}" for fact in facts) or "- none",
+    }

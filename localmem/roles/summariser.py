@@ -116,4 +116,5 @@ def _dated(message: Message) -> str:
             continue
         pieces += [text[start:end], f" ({mention})"]
         start = end
-    return " ".join("".join([*pieces, text[start:]]).split())
+    shared = f" (shared: {message.attachments})" if message.attachments.strip() else ""
+    return " ".join(("".join([*pieces, text[start:]]) + shared).split())

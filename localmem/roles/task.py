@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from localmem.errors import ModelCrashed, ModelTimeout, PromptTooLong, ReplyUnusable
+from localmem.errors import ModelError
 from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatMessage, ChatModel, Finished
 from localmem.models.structured import Structured, ask
@@ -91,13 +91,14 @@ def call(
 def or_rule(
     by_model: Callable[[], Structured[T]], convert: Callable[[T], V], by_rule: Callable[[], V]
 ) -> Outcome[V]:
-    """The model's value, or the rule's where the model gave none: it crashed, was too slow, made no sense."""
+    """The model's value, or the rule's where the model gave none: it crashed, was too slow, made no sense.
+
+    A caller who stopped it wants neither: :class:`Cancelled` goes on.
+    """
     try:
         reply = by_model()
-    except ReplyUnusable as error:
+    except ModelError as error:
         return Outcome(by_rule(), error.cost, str(error))
-    except (ModelCrashed, ModelTimeout, PromptTooLong) as error:
-        return Outcome(by_rule(), (), str(error))
     return Outcome(convert(reply.value), reply.cost)
 
 

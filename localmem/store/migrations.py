@@ -162,7 +162,175 @@ def m003_traces(connection: apsw.Connection) -> None:
     """)
 
 
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (m001_sessions, m002_indexes, m003_traces)
+def m004_layers(connection: apsw.Connection) -> None:
+    """Derived layers: entries, what each was made from, and the turns that still need a summary.
+
+    Triggers keep them true, so that no way of changing a message can forget it. An entry goes with any
+    message it was made from, and when a message joins its turn or session; ``layer_source`` has no
+    cascade from ``message`` on purpose: a message cannot go while an entry made from it is left. A turn
+    without a summary is in ``layer_due``; in an older file that is every turn, and they are made in the
+    background instead of here. A turn or session has one ``layer_failure`` at most, the last attempt's, by
+    whatever made it. ``layer_tally`` counts a model's statements that were accepted and rejected.
+    """
+    connection.execute("""
+        CREATE TABLE layer_entry (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            layer TEXT NOT NULL CHECK (layer IN ('summary', 'facts', 'notes')),
+            turn_id INTEGER REFERENCES turn ON DELETE CASCADE,
+            session_id INTEGER UNIQUE REFERENCES session ON DELETE CASCADE,
+            grade TEXT NOT NULL CHECK (grade IN ('extractive', 'model')),
+            model TEXT,
+            prompt_hash TEXT,
+            created_at TEXT NOT NULL,
+            items INTEGER NOT NULL,
+            body ANY NOT NULL,
+            UNIQUE (turn_id, layer),
+            CHECK (iif(layer = 'facts', turn_id IS NULL, session_id IS NULL)),
+            CHECK ((turn_id IS NULL) <> (session_id IS NULL)),
+            CHECK ((grade = 'model') = (model IS NOT NULL) AND (model IS NULL) = (prompt_hash IS NULL))
+        ) STRICT;
+        CREATE TABLE layer_source (
+            entry_id INTEGER NOT NULL REFERENCES layer_entry ON DELETE CASCADE,
+            message_id INTEGER NOT NULL REFERENCES message,
+            PRIMARY KEY (entry_id, message_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX layer_source_message ON layer_source (message_id);
+        CREATE TABLE layer_due (turn_id INTEGER PRIMARY KEY REFERENCES turn ON DELETE CASCADE) STRICT;
+        CREATE TABLE layer_failure (
+            id INTEGER PRIMARY KEY,
+            layer TEXT NOT NULL,
+            turn_id INTEGER REFERENCES turn ON DELETE CASCADE,
+            session_id INTEGER UNIQUE REFERENCES session ON DELETE CASCADE,
+            model TEXT,
+            prompt_hash TEXT,
+            reason ANY NOT NULL,
+            UNIQUE (turn_id, layer),
+            CHECK ((turn_id IS NULL) <> (session_id IS NULL))
+        ) STRICT;
+        CREATE TABLE layer_tally (
+            layer TEXT NOT NULL,
+            model TEXT NOT NULL,
+            accepted INTEGER NOT NULL,
+            rejected INTEGER NOT NULL,
+            PRIMARY KEY (layer, model)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TRIGGER layer_stored AFTER INSERT ON layer_entry BEGIN
+            DELETE FROM layer_due WHERE turn_id = new.turn_id AND new.layer = 'summary';
+            DELETE FROM layer_failure WHERE turn_id = new.turn_id AND layer = new.layer
+                AND (new.grade = 'model' OR model IS NULL);
+            DELETE FROM layer_failure WHERE session_id = new.session_id
+                AND (new.grade = 'model' OR model IS NULL);
+        END;
+        CREATE TRIGGER summary_lost AFTER DELETE ON layer_entry WHEN old.layer = 'summary' BEGIN
+            INSERT OR IGNORE INTO layer_due SELECT id FROM turn WHERE id = old.turn_id;
+        END;
+        CREATE TRIGGER summary_may_be_tried_again AFTER DELETE ON layer_failure
+        WHEN old.layer = 'summary' BEGIN
+            INSERT OR IGNORE INTO layer_due SELECT id FROM turn WHERE id = old.turn_id AND NOT EXISTS
+                (SELECT 1 FROM layer_entry WHERE turn_id = old.turn_id AND layer = 'summary');
+        END;
+        CREATE TRIGGER layer_source_added AFTER INSERT ON message BEGIN
+            DELETE FROM layer_entry WHERE turn_id = new.turn_id AND new.origin = 'said';
+            DELETE FROM layer_entry WHERE session_id = new.session_id AND new.origin = 'said';
+            DELETE FROM layer_failure WHERE turn_id = new.turn_id AND new.origin = 'said';
+            DELETE FROM layer_failure WHERE session_id = new.session_id AND new.origin = 'said';
+            INSERT OR IGNORE INTO layer_due SELECT new.turn_id WHERE NOT EXISTS
+                (SELECT 1 FROM layer_entry WHERE turn_id = new.turn_id AND layer = 'summary');
+        END;
+        CREATE TRIGGER layer_source_deleted BEFORE DELETE ON message BEGIN
+            DELETE FROM layer_entry WHERE id IN
+                (SELECT entry_id FROM layer_source WHERE message_id = old.id);
+            DELETE FROM layer_failure WHERE turn_id = old.turn_id;
+            DELETE FROM layer_failure WHERE session_id = old.session_id;
+        END;
+        CREATE TRIGGER layer_source_changed
+        AFTER UPDATE OF session_id, turn_id, position, role, speaker, text, sent_at, sent_zone, origin,
+            attachments ON message
+        BEGIN
+            DELETE FROM layer_entry WHERE id IN
+                (SELECT entry_id FROM layer_source WHERE message_id = old.id);
+            DELETE FROM layer_entry WHERE turn_id = new.turn_id
+                AND new.origin = 'said' AND (old.origin <> 'said' OR old.turn_id <> new.turn_id);
+            DELETE FROM layer_entry WHERE session_id = new.session_id
+                AND new.origin = 'said' AND (old.origin <> 'said' OR old.session_id <> new.session_id);
+            DELETE FROM layer_failure WHERE turn_id IN (old.turn_id, new.turn_id);
+            DELETE FROM layer_failure WHERE session_id IN (old.session_id, new.session_id);
+        END;
+        INSERT INTO layer_due SELECT id FROM turn;
+    """)
+
+
+def m005_summary_index(connection: apsw.Connection) -> None:
+    """What makes summaries findable, hung on them by foreign key.
+
+    ``summary_terms`` has the terms of the two fields, and numbers that stand for whole keywords;
+    ``messages`` are those that the vector of an extractive summary is the mean of. ``summary_vector`` says the
+    length of their weighted sum instead of repeating vectors (``norm``), or has a model-written summary's own
+    vector. Triggers queue a summary as it is stored, so that none can be without its index for long, and
+    count those that went, as ``deletions`` does for messages. What a file has already is queued here.
+    """
+    connection.execute("""
+        CREATE TABLE summary_terms (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            entry_id INTEGER NOT NULL UNIQUE REFERENCES layer_entry ON DELETE CASCADE,
+            messages BLOB NOT NULL,
+            summary_length INTEGER NOT NULL,
+            summary BLOB NOT NULL,
+            keywords_length INTEGER NOT NULL,
+            keywords BLOB NOT NULL,
+            phrases BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE summary_vector (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            entry_id INTEGER NOT NULL REFERENCES summary_terms (entry_id) ON DELETE CASCADE,
+            model_id INTEGER NOT NULL REFERENCES embedding_model ON DELETE CASCADE,
+            norm REAL,
+            embedding BLOB,
+            UNIQUE (entry_id, model_id),
+            CHECK ((norm IS NULL) <> (embedding IS NULL))
+        ) STRICT;
+        CREATE TABLE pending_summary_terms (
+            entry_id INTEGER PRIMARY KEY REFERENCES layer_entry ON DELETE CASCADE
+        ) STRICT;
+        CREATE TABLE pending_summary_vector (
+            entry_id INTEGER PRIMARY KEY REFERENCES summary_terms (entry_id) ON DELETE CASCADE
+        ) STRICT;
+        INSERT INTO counter VALUES ('summary_deletions', 0);
+        CREATE TRIGGER summary_to_index AFTER INSERT ON layer_entry
+        WHEN new.layer = 'summary' AND new.items > 0 BEGIN
+            INSERT INTO pending_summary_terms VALUES (new.id);
+        END;
+        CREATE TRIGGER summary_indexed AFTER INSERT ON summary_terms BEGIN
+            DELETE FROM pending_summary_terms WHERE entry_id = new.entry_id;
+            INSERT INTO pending_summary_vector VALUES (new.entry_id);
+        END;
+        CREATE TRIGGER summary_terms_deleted AFTER DELETE ON summary_terms BEGIN
+            UPDATE counter SET value = value + 1 WHERE name = 'summary_deletions';
+        END;
+        INSERT INTO pending_summary_terms SELECT id FROM layer_entry WHERE layer = 'summary' AND items > 0;
+    """)
+
+
+def m006_trace_steps(connection: apsw.Connection) -> None:
+    """Steps of a trace, each committed before the next begins: what is left after a kill can be resumed."""
+    connection.execute("""
+        CREATE TABLE trace_step (
+            trace_id INTEGER NOT NULL REFERENCES trace ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            PRIMARY KEY (trace_id, number)
+        ) STRICT, WITHOUT ROWID;
+    """)
+
+
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
+    m001_sessions,
+    m002_indexes,
+    m003_traces,
+    m004_layers,
+    m005_summary_index,
+    m006_trace_steps,
+)
 
 
 def check(connection: apsw.Connection, path: Path) -> None:
