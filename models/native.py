@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ Logits = NDArray[np.float32]
 State = NDArray[np.uint8]
 
 _BATCH = 512  # prompt tokens per decode; llama.cpp's own default
+_SLOW = 0.2  # seconds for one token from which on a person would wait for its end
 _ABORTED = 2  # llama_decode's return codes
 _NO_MEMORY = -2
 _WARNING, _ERROR = 3, 4  # of ggml_log_level
@@ -43,6 +45,9 @@ def _log(level: int, text: bytes, _data: object) -> None:
 
 _LOG = llama_cpp.llama_log_callback(_log)  # to be kept for as long as the library is loaded
 llama_cpp.llama_log_set(_LOG, ctypes.c_void_p(0))
+
+
+_NO_CALLBACK = llama_cpp.ggml_abort_callback(0)
 
 
 class NativeModel:
@@ -71,7 +76,7 @@ class NativeModel:
         self._context = self._open_context(path, min(context, self._model.n_ctx_train()))
         self._memory = self._context.memory
         self._abort = llama_cpp.ggml_abort_callback(self._should_abort)
-        llama_cpp.llama_set_abort_callback(self._context.ctx, self._abort, None)
+        self._slow_token = True  # how long one takes is not known yet
         self._threads = 0
         self.can_be_cut = not (
             llama_cpp.llama_model_is_recurrent(self._model.model)
@@ -136,6 +141,8 @@ class NativeModel:
         """
         for start in range(0, len(tokens), _BATCH):
             part = tokens[start : start + _BATCH]
+            started = time.monotonic()
+            self._watch(len(part) > 1 or self._slow_token)
             array = (llama_cpp.llama_token * len(part))(*part)
             code = llama_cpp.llama_decode(self._context.ctx, llama_cpp.llama_batch_get_one(array, len(part)))
             if code == _ABORTED:
@@ -145,9 +152,20 @@ class NativeModel:
             if code != 0:
                 self.clear()
                 raise _decode_error(code)
+            if len(part) == 1:
+                self._slow_token = time.monotonic() - started > _SLOW
             self.held += part
             self.evaluated += len(part)
         return True
+
+    def _watch(self, watched: bool) -> None:
+        """Have the next decode ask for each operation whether to stop.
+
+        That is Python called five hundred times, a twentieth of the time of a small model's token: one that
+        is over at once is not worth it, the caller asks between tokens.
+        """
+        callback = self._abort if watched else _NO_CALLBACK
+        llama_cpp.llama_set_abort_callback(self._context.ctx, callback, None)
 
     def logits(self) -> Logits:
         """Scores of the next token, shape (size,): a view that the next decode overwrites."""

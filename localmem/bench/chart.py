@@ -1,4 +1,4 @@
-"""A chart of query time over messages, for localmem and its peers."""
+"""Charts: query time over messages, for localmem and its peers; speeds of reading and writing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from localmem.bench.peers import INSTALL
 from localmem.errors import BadInput
 
+WAYS = {"host": "localmem", "raw": "llama.cpp", "high": "llama-cpp-python"}
+"""What speed is measured of, and its name in a chart."""
 Line = list[tuple[int, float]]
 """Messages and median milliseconds of a query."""
 
@@ -45,5 +47,25 @@ def write_chart(result: dict[str, Any], path: Path) -> None:
         axes.plot(*zip(*line, strict=True), marker="o", label=name)
     axes.set(xscale="log", yscale="log", xlabel="messages", ylabel="query, median ms, its vector included")
     axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def write_speed_chart(result: dict[str, Any], path: Path) -> None:
+    """Draw the result of ``bench generation`` into an SVG file: bars of tokens a second."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    sizes = [f"{row['prompt_tokens']:,}" for row in result["rows"]]
+    for axes, (work, title) in zip(
+        figure.subplots(1, 2), (("read_per_s", "read"), ("write_per_s", "written")), strict=True
+    ):
+        for place, (way, name) in enumerate(WAYS.items()):
+            heights = [row[way][work]["median"] or 0 for row in result["rows"]]
+            lefts = [number + 0.27 * (place - 1) for number in range(len(sizes))]
+            axes.bar(lefts, heights, 0.25, label=name)
+        axes.set_xticks(range(len(sizes)), sizes)
+        axes.set(xlabel="prompt, tokens", ylabel=f"tokens {title} a second")
+        axes.grid(axis="y", alpha=0.3)
     axes.legend()
     figure.savefig(path, format="svg", metadata={"Date": None})

@@ -15,6 +15,7 @@ from itertools import groupby
 
 from localmem.entries import Content, Entry, Layer, Maker, Scope, Summary
 from localmem.errors import Cancelled, ModelTimeout, PromptTooLong, ReplyUnusable
+from localmem.index.summaries import index_summaries
 from localmem.layers import bullets, by_model
 from localmem.layers.by_model import Written, by_turn, said, windows
 from localmem.layers.summary import summarise
@@ -147,6 +148,7 @@ class LayerBuilder:
                     self._store.failed(one.scope, one.reason, one.read, maker, rejected)
                 elif self._store.replace(one.scope, one.content, one.read, maker, rejected) is not None:
                     made += 1
+            index_summaries(self._database)
         failed = sum(one.content is None for one in written)
         return Step(made, sum(len(one.rejected) for one in written), failed)
 

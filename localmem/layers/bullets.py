@@ -62,7 +62,7 @@ def facts(messages: Sequence[Message]) -> tuple[Bullet, ...]:
         if len(chosen) == FACTS or value < (SAYS_SOMETHING if len(chosen) < FEWEST else TELLS):
             break
         words = set(terms(sentence.text[:1000]))
-        if any(_same(words, other) for other in have):
+        if any(same(words, other) for other in have):
             continue
         have.append(words)
         chosen.append((sentence, around))
@@ -70,7 +70,7 @@ def facts(messages: Sequence[Message]) -> tuple[Bullet, ...]:
     return tuple(_bullet(dated(sentence), turn) for sentence, turn in chosen)
 
 
-def _same(words: set[str], other: set[str]) -> bool:
+def same(words: set[str], other: set[str]) -> bool:
     """Whether two sentences tell the same; never when their numbers differ."""
     differ = any(word.isdigit() for word in words ^ other)
     return not differ and len(words & other) >= SAME * len(words | other)

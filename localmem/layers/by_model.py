@@ -29,6 +29,8 @@ WINDOW_CHARACTERS = 6_000
 SESSION_CHARACTERS = 12_000
 """Of a session that goes in at once; a longer one goes in by parts."""
 
+_NUMBERING = 6  # characters: "123. " and the line's end
+_NUMBERING = 6  # characters: "123. " and the line's end
 Turn = Sequence[Message]
 
 
@@ -80,7 +82,7 @@ def windows(turns: Sequence[Turn], wanted: Sequence[int]) -> Iterator[Window]:
         size = len(turn_text(before)) if before else 0
         taken: list[int] = []
         for place in left[: WINDOW - bool(before)]:
-            length = len(turn_text(said(turns[place])))
+            length = len(turn_text(said(turns[place]))) + _NUMBERING
             if taken and (place != taken[-1] + 1 or size + length > WINDOW_CHARACTERS):
                 break
             taken.append(place)
@@ -191,7 +193,7 @@ def _parts(messages: Sequence[Message]) -> Iterator[list[Message]]:
     part: list[Message] = []
     size = 0
     for message in messages:
-        length = len(turn_text([message]))
+        length = len(turn_text([message])) + _NUMBERING
         if part and size + length > SESSION_CHARACTERS:
             yield part
             part, size = [], 0
@@ -206,7 +208,7 @@ def _merged(found: Sequence[Bullet]) -> tuple[Bullet, ...]:
     have: list[set[str]] = []
     for bullet in found:
         words = set(terms(bullet.text))
-        if all(len(words & other) < bullets.SAME * len(words | other) for other in have):
+        if not any(bullets.same(words, other) for other in have):
             kept.append(bullet)
             have.append(words)
     step = max(len(kept) / bullets.FACTS, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from localmem.entries import Scope
+from localmem.index.summaries import index_summaries
 from localmem.layers.summary import summarise
 from localmem.store import Database
 from localmem.store.layers import LayerStore
@@ -43,4 +44,5 @@ class SummaryQueue:
                 self._layers.failed(scope, f"{type(error).__name__}: {error}", messages)
                 continue
             self._layers.put(scope, summary, messages)
+        index_summaries(self._database)
         return len(due)

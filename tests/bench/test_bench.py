@@ -41,6 +41,8 @@ def test_retrieval_has_a_row_for_each_size_and_finds_all_of_the_exact_best(tmp_p
         assert row["cold_start_s"] > 0
         assert set(row["stage_ms"]) == {"embed", "terms", "lexical", "compare", "windows", "rank", "fetch"}
     assert len(result["growth_exponents"]) == 1
+    assert result["concepts"]["worst_concepts"] == 2**12
+    assert 0 < result["concepts"]["usual_ms"] < result["concepts"]["worst_ms"]
 
 
 def test_the_commands_print_tables_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,4 +51,6 @@ def test_the_commands_print_tables_and_json(tmp_path: Path, capsys: pytest.Captu
     assert main([*start, "bench", "ingest", "--messages", "40", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["messages"] == 40
     assert main([*start, "--quiet", "bench", "retrieval", "--messages", "30"]) == 0
-    assert "30 messages (real vectors)" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "30 messages (real vectors)" in printed
+    assert "4,096 concepts" in printed

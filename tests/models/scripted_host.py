@@ -91,6 +91,7 @@ class ScriptedEngine:
                 ctypes.PyDLL(None).sleep(600)
             case "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
+                time.sleep(60)  # another thread may take the signal: this one must not run on until then
             case "work" if written == 0:  # long, and says that it gets on
                 end = time.monotonic() + float(argument)
                 while time.monotonic() < end:
