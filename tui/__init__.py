@@ -5,22 +5,37 @@ It lies above the rest: nothing in localmem imports it, and textual is loaded wh
 
 from __future__ import annotations
 
+from localmem.layers.idle import IdleBuilder
 from localmem.memory import CHAT_SOURCE, Memory
 from localmem.models.library import Library
+from localmem.models.protocols import ChatModel
 from localmem.roles.trust import Trust
 
 
-def run(memory: Memory, library: Library, trust: Trust, *, session_id: int | None, last: bool) -> None:
+def run(
+    memory: Memory,
+    library: Library,
+    trust: Trust,
+    summariser: ChatModel | None,
+    *,
+    session_id: int | None,
+    last: bool,
+) -> None:
     """Open the chat and return when the person quits; the caller closes ``memory`` and ``library``.
 
     It opens session ``session_id``, or with ``last`` the latest chat, or else a new one. ``trust`` says
-    whether the model may word what memory is asked for. Raises :class:`BadInput`, before anything is
+    whether the model may word what memory is asked for; ``summariser`` makes layers in idle time. Raises :class:`BadInput`, before anything is
     drawn, when there is no such session.
     """
     from localmem.tui.app import ChatApp
 
     opened = session_to_open(memory, session_id, last)
-    ChatApp(memory, lambda: library.chat_model("answerer"), opened, trust).run()
+    idle = IdleBuilder(memory.builder(summariser)) if summariser else None
+    try:
+        ChatApp(memory, lambda: library.chat_model("answerer"), opened, trust, idle).run()
+    finally:
+        if idle is not None:
+            idle.close()
 
 
 def session_to_open(memory: Memory, session_id: int | None, last: bool) -> int | None:

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Event, InputEvent, Paste
 from textual.screen import Screen
 
+from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import TRUSTED, Trust
@@ -33,9 +35,17 @@ class ChatApp(App[None]):
         load_model: Callable[[], ChatModel],
         session_id: int | None,
         trust: Trust = TRUSTED,
+        idle: IdleBuilder | None = None,
     ) -> None:
         super().__init__()
-        self.chat = ChatScreen(memory, load_model, session_id, trust)
+        self.chat = ChatScreen(memory, load_model, session_id, trust, idle)
+        self._idle = idle
+
+    async def on_event(self, event: Event) -> None:
+        """Whatever the person does, work of idle time makes room for it."""
+        if self._idle is not None and isinstance(event, InputEvent | Paste):
+            self._idle.touch()
+        await super().on_event(event)
 
     def get_default_screen(self) -> Screen[None]:
         """The chat."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import ClassVar
 
 from textual import on, work
@@ -16,16 +17,19 @@ from textual.worker import Worker, WorkerState, get_current_worker
 
 from localmem.answering.prompting import REPLY_TOKENS
 from localmem.events import AnswerDelta, Fallback, Recalled, Replied, Stored
+from localmem.layers.idle import IdleBuilder
 from localmem.memory import CHAT_SOURCE, TITLE_LENGTH, Memory
 from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui.composer import Composer
 from localmem.tui.failures import failure_text
-from localmem.tui.messages import ModelReady, ReplyDone, ReplyEvent, SessionRead, Submitted
+from localmem.tui.messages import BacklogRead, ModelReady, ReplyDone, ReplyEvent, SessionRead, Submitted
 from localmem.tui.sessions import SessionList
-from localmem.tui.text import entries_of, one_line, shown
+from localmem.tui.text import backlog_text, entries_of, one_line, shown
 from localmem.tui.transcript import Plain, Reply, Said, Transcript
 
+BACKLOG_S = 2.0
+"""How often the work of idle time is told."""
 _ENDED = (WorkerState.SUCCESS, WorkerState.ERROR, WorkerState.CANCELLED)
 
 
@@ -45,10 +49,13 @@ class ChatScreen(Screen[None]):
         load_model: Callable[[], ChatModel],
         session_id: int | None,
         trust: Trust = TRUSTED,
+        idle: IdleBuilder | None = None,
     ) -> None:
         super().__init__()
         self._memory = memory
         self._trust = trust
+        self._idle = idle
+        self._tells_backlog = False
         self._load = load_model
         self._model: ChatModel | None = None
         self._session_id = session_id
@@ -76,6 +83,8 @@ class ChatScreen(Screen[None]):
         self._start_loading()
         if self._session_id is not None:
             self._open(self._session_id)
+        if self._idle is not None:
+            self.set_interval(BACKLOG_S, self._read_backlog)
 
     def on_unmount(self) -> None:
         """However the screen ends, a reply that is running is stopped and then stored by its thread."""
@@ -101,6 +110,22 @@ class ChatScreen(Screen[None]):
 
     def _ready(self) -> str:
         return f"{self._model.name} is ready." if self._model else "No model yet: sending tries again."
+
+    # Idle time
+
+    @work(thread=True, exclusive=True, group="backlog", exit_on_error=False)
+    def _read_backlog(self) -> None:
+        assert self._idle is not None
+        self.post_message(BacklogRead(self._idle.backlog()))
+
+    def on_backlog_read(self, message: BacklogRead) -> None:
+        """Tell what the machine is busy with, and for how long still."""
+        if self._cancel is not None or self._model is None:
+            return
+        text = backlog_text(message.backlog)
+        if text or self._tells_backlog:
+            self._status(text or self._ready())
+        self._tells_backlog = bool(text)
 
     # A session
 
@@ -176,6 +201,12 @@ class ChatScreen(Screen[None]):
 
     @work(thread=True, exclusive=True, group="reply", exit_on_error=False, description="reply")
     def _answer(self, text: str, model: ChatModel, session_id: int | None, cancel: threading.Event) -> None:
+        with self._idle.held() if self._idle else nullcontext():
+            self._reply_to(text, model, session_id, cancel)
+
+    def _reply_to(
+        self, text: str, model: ChatModel, session_id: int | None, cancel: threading.Event
+    ) -> None:
         recalled = {}
         for event in self._memory.chat(
             text, model=model, session_id=session_id, trust=self._trust, cancel=cancel

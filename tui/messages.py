@@ -8,6 +8,7 @@ from textual.message import Message
 
 from localmem import types
 from localmem.events import Event, Replied
+from localmem.layers.idle import Backlog
 from localmem.models.protocols import ChatModel
 from localmem.tui.text import Entry
 
@@ -43,6 +44,14 @@ class SessionsRead(Message):
 
     def __init__(self, sessions: Sequence[types.Session]) -> None:
         self.sessions = sessions
+        super().__init__()
+
+
+class BacklogRead(Message):
+    """How far the work of idle time is."""
+
+    def __init__(self, backlog: Backlog) -> None:
+        self.backlog = backlog
         super().__init__()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 
+from localmem.layers.idle import Backlog
 from localmem.text import printable
 from localmem.types import Ledger, Message, Role
 
@@ -57,6 +58,17 @@ def shown(text: str, session_id: int | None = None) -> str:
         return cut
     where = f": localmem show {session_id}" if session_id is not None else ""
     return f"{cut}\n\n({rest:,} more characters are stored{where})"
+
+
+def backlog_text(backlog: Backlog) -> str:
+    """The work of idle time in a line; empty when none is under way."""
+    if backlog.problem:
+        return f"Summaries have stopped: {one_line(backlog.problem)}"
+    if not backlog.working or not backlog.left:
+        return ""
+    minutes = backlog.minutes
+    left = "" if minutes is None else f", about {max(round(minutes), 1)} min"
+    return f"Summing up while you pause: {backlog.left:,} left{left}."
 
 
 def one_line(text: str, characters: int = 200) -> str:

@@ -83,7 +83,8 @@ class Context:
         self.library.path(self.library.role("answerer"))
         run: Callable[..., None] = importlib.import_module("localmem.tui").run
         trust = self.team.standing(ModelRole.ANSWERER).trust
-        run(self.memory(), self.library, trust, session_id=session_id, last=last)
+        summariser = self.team.if_trusted(ModelRole.SUMMARISER, background=True)
+        run(self.memory(), self.library, trust, summariser, session_id=session_id, last=last)
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -15,6 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
 from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
 from localmem.models.scripted import ScriptedModel
@@ -119,8 +120,10 @@ def chat(memory: Memory) -> Callable[..., Any]:
         session_id: int | None = None,
         ready: bool = True,
         tooltips: bool = False,
+        idle: IdleBuilder | None = None,
     ) -> Any:
-        app = ChatApp(memory, model if not isinstance(model, ChatModel) else lambda: model, session_id)
+        load = model if not isinstance(model, ChatModel) else lambda: model
+        app = ChatApp(memory, load, session_id, idle=idle)
         async with app.run_test(size=SIZE, tooltips=tooltips) as pilot:
             chat = Chat(app, pilot, memory)
             if ready:
