@@ -91,24 +91,31 @@ class Library:
         ``forced`` is kept beside it: it serves even if it is not trusted with the role.
         """
         wanted = _role(role)
-        kind = "embedding" if wanted is ModelRole.EMBEDDER else "chat"
-        if _is_path(name):
-            path = Path(name).expanduser().resolve()
-            if kind != "chat":
-                raise BadInput("A .gguf file cannot be the embedder; localmem embeds with ONNX models.")
-            check_chat_file(path)
-            name = str(path)
-        else:
-            entry = find(name)
-            if entry.kind != kind:
-                raise BadInput(f"{name} is for {entry.kind}; the role {role} needs a model for {kind}.")
-            self._require(entry)
+        name = self.suited(role, name)
         settings = self._settings()
         settings.setdefault("roles", {})[wanted.value] = name
         kept = set(settings.pop("forced", [])) - {wanted.value}
         if forced or kept:
             settings["forced"] = sorted(kept | {wanted.value} if forced else kept)
         self._save(settings)
+
+    def suited(self, role: str, name: str) -> str:
+        """``name`` as it is kept, if that model is of the kind for ``role`` and can be loaded.
+
+        Raises :class:`BadInput`, :class:`ModelMissing` or :class:`ModelFileBad` that says why not.
+        """
+        kind = "embedding" if _role(role) is ModelRole.EMBEDDER else "chat"
+        if _is_path(name):
+            path = Path(name).expanduser().resolve()
+            if kind != "chat":
+                raise BadInput("A .gguf file cannot be the embedder; localmem embeds with ONNX models.")
+            check_chat_file(path)
+            return str(path)
+        entry = find(name)
+        if entry.kind != kind:
+            raise BadInput(f"{name} is for {entry.kind}; the role {role} needs a model for {kind}.")
+        self._require(entry)
+        return name
 
     def role(self, role: str) -> str:
         """Name of the model that serves ``role``."""

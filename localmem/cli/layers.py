@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -10,11 +11,13 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from localmem.cli.context import Context, pass_context, print_json
+from localmem.disclosure.advice import step_distribution
 from localmem.entries import Entry, Failure, Layer, Summary
 from localmem.export import export_markdown
 from localmem.layers import markdown
 from localmem.layers.stats import LayerStats
 from localmem.models.catalog import ModelRole
+from localmem.store.traces import StepCount
 from localmem.text import printable
 from localmem.types import Message
 
@@ -25,7 +28,7 @@ RAW = "raw"
 @click.argument("session", type=int)
 @click.option(
     "--layer",
-    type=click.Choice([*Layer, RAW]),
+    type=click.Choice([*(layer.value for layer in Layer), RAW]),
     default=RAW,
     show_default=True,
     help="From coarse to fine: summary, facts, notes, and the messages themselves.",
@@ -73,11 +76,17 @@ def export_command(context: Context, out: Path, session_id: int | None, format_n
 
 
 @click.command("stats")
+@click.option(
+    "--traces", is_flag=True, help="Instead, how many steps answers took, and advice on --max-steps."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_context
-def stats_command(context: Context, as_json: bool) -> None:
+def stats_command(context: Context, traces: bool, as_json: bool) -> None:
     """Show what memory holds, and how faithful and complete its layers are."""
     memory = context.memory()
+    if traces:
+        _print_steps(context, memory.step_counts(), as_json)
+        return
     sessions, messages = memory.counts()
     with context.progress() as bar:
         task = bar.add_task("reading the layers")
@@ -91,6 +100,27 @@ def stats_command(context: Context, as_json: bool) -> None:
     click.echo(f"waiting: {pending['embedding']} vectors, {pending['summary']} summaries")
     for one in layers:
         click.echo(_stats_line(one))
+
+
+def _print_steps(context: Context, counts: Sequence[StepCount], as_json: bool) -> None:
+    """How many steps the controller took (APDMem, Appendix D)."""
+    if not counts:
+        if as_json:
+            print_json({"answers": 0})
+        context.say("No answer of policy agent is kept: localmem ask --policy agent QUESTION")
+        return
+    found = step_distribution([one.steps for one in counts], [one.limit for one in counts])
+    if as_json:
+        print_json(asdict(found))
+        return
+    click.echo(
+        f"{found.answers} answers of policy agent: {found.median} steps in the median, p95 {found.p95}, "
+        f"p99 {found.p99}, at most {found.most}; {found.truncated} used up all they had"
+    )
+    if found.advice is None:
+        click.echo("Too many were cut short to say how many steps are enough; allow more: --max-steps")
+    else:
+        click.echo(f"The tightest bound that is enough: --max-steps {found.advice}")
 
 
 def _stats_line(stats: LayerStats) -> str:

@@ -53,6 +53,7 @@ class Team:
 
     def use(self, role: ModelRole, name: str, *, force: bool = False) -> str:
         """Give a role to a model; return what that means. Raises :class:`BadInput` if its probe says no."""
+        name = self._library.suited(role, name)
         if role is ModelRole.EMBEDDER:
             self._library.use(role, name)
             return f"{role}: {name}"

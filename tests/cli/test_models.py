@@ -39,7 +39,7 @@ def as_json(result: tuple[int, str, str]) -> Any:
 def test_the_list_has_every_model_with_size_memory_and_whether_it_fits(run: Run) -> None:
     listed = {model["name"]: model for model in as_json(run("list", "--json"))}
     assert list(listed) == list(catalog())
-    fields = "name kind installed bytes roles licence note ram fits"
+    fields = "name kind installed bytes roles licence note ram fits serving"
     assert set(listed["hash"]) == set(fields.split())
     big, small = listed["qwen3-8b"], listed["smollm2-135m"]
     assert (big["ram"], big["fits"], big["licence"]) == (find("qwen3-8b").ram(8192), False, "Apache-2.0")
