@@ -1,4 +1,4 @@
-"""The judge: does an answer say what the reference says?"""
+"""The judge: does an answer say what the reference says, a summary only what was said?"""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from localmem.models.structured import Structured
 from localmem.roles.task import Task, call
 
 JUDGE = Task("judge", ModelRole.JUDGE, max_tokens=20)
+
+
+FAITHFUL = Task("faithful", ModelRole.JUDGE, max_tokens=20)
 
 
 class Verdict(BaseModel):
@@ -40,4 +43,24 @@ def judge(
         question=question,
         reference=reference,
         answer=answer,
+    )
+
+
+class Faithfulness(BaseModel):
+    """One word."""
+
+    verdict: Literal["YES", "NO"]
+
+
+def faithful(
+    model: ChatModel,
+    messages: str,
+    summary: str,
+    *,
+    cancel: threading.Event | None = None,
+    deadline: float | None = None,
+) -> Structured[Faithfulness]:
+    """Whether everything in ``summary`` is said in ``messages``."""
+    return call(
+        FAITHFUL, model, Faithfulness, cancel=cancel, deadline=deadline, messages=messages, summary=summary
     )

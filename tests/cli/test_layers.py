@@ -12,6 +12,7 @@ from localmem.cli import main
 from localmem.entries import Layer
 from localmem.memory import Memory
 from localmem.models.hashing import HashEmbedder
+from localmem.models.protocols import ChatMessage
 from localmem.models.scripted import ScriptedModel
 from localmem.probing.team import Team
 
@@ -171,3 +172,23 @@ def test_an_import_loads_no_chat_model(run: Run, tmp_path: Path, monkeypatch: py
     assert run("import", str(more))[0] == 0
     with Memory(tmp_path / "t.db", HashEmbedder(384)) as memory:
         assert [entry.grade for entry in memory.layer(3, Layer.SUMMARY)] == ["extractive"]
+
+
+def test_a_judge_looks_at_summaries_by_models_only_if_it_is_trusted(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, err = run("stats", "--judge", "5")
+    assert code == 2
+    assert "localmem models probe" in err
+
+    def summed_up(prompt: tuple[ChatMessage, ...]) -> str:
+        told = "40 were planted." if "Tulips" in prompt[-1].text else "Nora adopted a cat called Miso."
+        return json.dumps({"summaries": [told]})
+
+    monkeypatch.setattr(Team, "if_trusted", lambda *_, **__: ScriptedModel(summed_up))
+    assert as_json(run("build", "--layer", "summary", "--json"))["made"] == 2
+    judge = ScriptedModel(lambda prompt: '{"verdict": "YES"}' if "Miso" in prompt[-1].text else "who knows")
+    monkeypatch.setattr(Team, "if_trusted", lambda *_, **__: judge)
+    verdicts = as_json(run("stats", "--judge", "5", "--json"))["judged"]
+    assert verdicts == {"faithful": 1, "unfaithful": 0, "unscored": 1}
+    assert "judged: 1 faithful, 0 not, 1 without a verdict" in run("stats", "--judge", "5")[1]
