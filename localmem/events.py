@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from localmem.steps import Step
 from localmem.types import Answer, Evidence, Ledger, Message
 
 
@@ -23,6 +24,15 @@ class Recalled:
     """Memory was searched."""
 
     evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """The controller did something, and it is saved."""
+
+    step: Step
+    replayed: bool = False
+    """It was done when the answer was begun; this run resumes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +76,4 @@ class Replied:
     ledger: Ledger
 
 
-Event = Stored | Recalled | NotesMade | AnswerDelta | Fallback | Answered | Replied
+Event = Stored | Recalled | StepTaken | NotesMade | AnswerDelta | Fallback | Answered | Replied

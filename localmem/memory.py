@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
@@ -19,19 +19,22 @@ from typing import Self
 from localmem.answering.answer import answer
 from localmem.answering.converse import chat
 from localmem.answering.recall import Recall
+from localmem.disclosure.agent import Agent, Store, disclose
+from localmem.disclosure.session_index import SessionHit, SessionSearch
 from localmem.entries import Entry, Failure, Layer
 from localmem.events import Event
 from localmem.index.embedding import EmbeddingQueue, reembed
-from localmem.index.worker import EmbeddingWorker
+from localmem.index.worker import Queue, Worker
 from localmem.layers.builder import LayerBuilder
-from localmem.layers.stats import LayerStats, layer_stats
+from localmem.layers.queue import SummaryQueue
+from localmem.layers.stats import Judged, LayerStats, judge_summaries, layer_stats
 from localmem.models.protocols import ChatModel, Embedder
 from localmem.paths import default_database
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.store import Database, SessionStore
 from localmem.store.layers import LayerStore
-from localmem.store.traces import TraceStore
+from localmem.store.traces import StepCount, StoredTrace, TraceStore
 from localmem.types import Hit, Message, NewMessage, NewSession, Session
 from localmem.writing import Writer
 
@@ -60,8 +63,16 @@ class Memory:
             self._queue = EmbeddingQueue(self._database, embedder)
             self.retrieval = HybridSearch(self._database, self._queue)
             """The search and its parts, for those who measure them."""
-            self._worker = EmbeddingWorker(self._queue)
-            if self._queue.pending():
+            self.session_search = SessionSearch(self._database, self._queue, self.retrieval)
+            """Finds sessions by their summaries; as :class:`localmem.disclosure.sessions.Sessions`."""
+            summaries = SummaryQueue(self._database)
+            self._worker = Worker(
+                [
+                    Queue(summaries.pending, summaries.make_next),
+                    Queue(self._queue.pending, self._queue.embed_next),
+                ]
+            )
+            if self._worker.pending():
                 self._worker.wake()
         except BaseException:  # whatever it is, it goes on; only the connections must not stay open
             self._database.close()
@@ -90,12 +101,12 @@ class Memory:
         return ids
 
     def wait_embedded(self, progress: Callable[[int], None] = lambda pending: None) -> None:
-        """Return when every message has its vector; ``progress`` gets how many still wait."""
+        """Return when every message and summary has its vector; ``progress`` gets :meth:`pending`."""
         self._worker.wait(progress)
 
     def pending(self) -> int:
-        """How many messages wait for their vector."""
-        return self._queue.pending()
+        """How many messages or summaries wait for their vector, and turns of an older file for a summary."""
+        return self._worker.pending()
 
     def sessions(self) -> list[Session]:
         """All sessions, newest first."""
@@ -134,6 +145,21 @@ class Memory:
             query, k, Filter(after, before), asked_on=asked_on, by_session=by_session
         )
 
+    def search_sessions(
+        self,
+        queries: Sequence[str],
+        limit: int = 20,
+        *,
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[SessionHit]:
+        """The best sessions for the best-matching of several queries, by their summaries, best first.
+
+        ``after`` and ``before`` bound when a turn's messages were sent.
+        """
+        self._worker.check()
+        return self.session_search.search(queries, limit, after, before)
+
     def answer(
         self,
         question: str,
@@ -141,12 +167,42 @@ class Memory:
         model: ChatModel | None,
         trust: Trust = TRUSTED,
         cancel: threading.Event | None = None,
+        agent: Agent | None = None,
     ) -> Iterator[Event]:
         """Answer from memory, as events; the last is :class:`~localmem.events.Answered`.
 
-        With ``model`` None, or one that is not trusted, rules answer with the best evidence sentences.
+        With ``model`` None, or one that is not trusted, rules answer with the best evidence sentences. With
+        ``agent`` sessions are searched and opened layer by layer (policy ``agent``), else messages are
+        (policy ``fixed``).
         """
+        if agent is not None:
+            self._worker.check()
+            return disclose(question, self._store(), agent, model, trust, cancel)
         return answer(question, self._recall(Filter()), self._traces, model, trust, cancel)
+
+    def resume(
+        self,
+        trace: int,
+        *,
+        model: ChatModel | None,
+        agent: Agent,
+        trust: Trust = TRUSTED,
+        cancel: threading.Event | None = None,
+    ) -> Iterator[Event]:
+        """Go on with an answer from its last saved step, with the budget of ``agent``; see :meth:`answer`.
+
+        Raises :class:`BadInput` when there is no such trace, or it is of another policy.
+        """
+        self._worker.check()
+        return disclose(self._traces.load(trace), self._store(), agent, model, trust, cancel)
+
+    def trace(self, trace: int) -> StoredTrace:
+        """How an answer came about. Raises :class:`BadInput` when there is no such trace."""
+        return self._traces.load(trace)
+
+    def step_counts(self) -> list[StepCount]:
+        """How many steps each answer of policy ``agent`` took."""
+        return self._traces.step_counts()
 
     def chat(
         self,
@@ -199,7 +255,7 @@ class Memory:
         :class:`BadInput` when there is no such session, :class:`ModelCrashed`.
         """
         self.session(session_id)
-        return LayerBuilder(self._database, summariser).read(layer, session_id, cancel)
+        return LayerBuilder(self._database, summariser, self._worker.wake).read(layer, session_id, cancel)
 
     def layer_failures(self, session_id: int) -> list[Failure]:
         """What could not be made of a session's layers, and was not made since."""
@@ -207,13 +263,22 @@ class Memory:
 
     def builder(self, summariser: ChatModel | None) -> LayerBuilder:
         """What makes the layers that are missing; without a model, by rule."""
-        return LayerBuilder(self._database, summariser)
+        return LayerBuilder(self._database, summariser, self._worker.wake)
 
     def layer_stats(
         self, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[LayerStats]:
         """Every layer by what made it; ``progress`` gets (sessions looked at, in all)."""
         return layer_stats(self._database, progress)
+
+    def _store(self) -> Store:
+        return Store(self._database, self.retrieval, self._sessions, self._traces, self.session_search.search)
+
+    def judge_summaries(
+        self, judge: ChatModel, count: int, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> Judged:
+        """How many of ``count`` summaries by models a judge finds faithful; see :class:`Judged`."""
+        return judge_summaries(self._database, judge, count, progress)
 
     def _recall(self, only: Filter) -> Recall:
         return Recall(self.retrieval, self._sessions, only)

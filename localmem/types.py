@@ -143,7 +143,12 @@ class Ledger:
     messages: int = 0
     """In the whole memory."""
     layers: tuple[str, ...] = ()
+    depth: dict[str, int] = field(default_factory=dict)
+    """Sessions opened, by the finest layer they were opened at."""
+    steps: int = 0
+    """Iterations of the controller."""
     retrieval_calls: int = 0
+    """Queries put to the index."""
     model_calls: int = 0
     tokens_read: int = 0
     """Prompt tokens that the model evaluated."""
@@ -153,9 +158,11 @@ class Ledger:
     full_history_tokens: int = 0
     """Estimate: what reading the whole memory would have cost (a token is about four characters)."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """By stage: ``search``, ``notes``, ``answer``."""
+    """By stage: ``search``, ``layers``, ``controller``, ``notes``, ``answer``."""
     fallbacks: list[str] = field(default_factory=list)
     """Where a rule answered in a model's place, with the reason."""
+    fallbacks_before: int = 0
+    """How many there were before the answer was resumed; their reasons are not kept."""
     forced: list[str] = field(default_factory=list)
     """Roles served by a model that its probe did not trust with them, with the reason."""
 

@@ -24,8 +24,8 @@ def run(
     """Open the chat and return when the person quits; the caller closes ``memory`` and ``library``.
 
     It opens session ``session_id``, or with ``last`` the latest chat, or else a new one. ``trust`` says
-    whether the model may word what memory is asked for; ``summariser`` makes layers in idle time. Raises :class:`BadInput`, before anything is
-    drawn, when there is no such session.
+    whether the model may word what memory is asked for; ``summariser`` makes layers in idle time. Raises
+    :class:`BadInput`, before anything is drawn, when there is no such session.
     """
     from localmem.tui.app import ChatApp
 

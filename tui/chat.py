@@ -204,9 +204,7 @@ class ChatScreen(Screen[None]):
         with self._idle.held() if self._idle else nullcontext():
             self._reply_to(text, model, session_id, cancel)
 
-    def _reply_to(
-        self, text: str, model: ChatModel, session_id: int | None, cancel: threading.Event
-    ) -> None:
+    def _reply_to(self, text: str, model: ChatModel, session_id: int | None, cancel: threading.Event) -> None:
         recalled = {}
         for event in self._memory.chat(
             text, model=model, session_id=session_id, trust=self._trust, cancel=cancel

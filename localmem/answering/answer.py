@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from localmem.answering.accounting import note_forced, spent
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.question import Question, read_question
-from localmem.answering.recall import Recall
+from localmem.answering.recall import Found, Recall
 from localmem.answering.wording import Worded, fall_back, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Answered, Event, NotesMade, Recalled
@@ -21,6 +21,7 @@ from localmem.store.traces import TraceStore
 from localmem.types import Answer, Requirement
 
 NOTHING_FOUND = "I found nothing about that in memory."
+STOPPED = "stopped by the user"
 
 
 def answer(
@@ -54,27 +55,46 @@ def answer(
         trace=0,
         ledger=recall.ledger,
     )
-    if found.relevant():
-        started = time.perf_counter()
-        rule = draft(question, found.parts)
-        notes = make_notes(found.sentences, rule.sentences)
-        spent(recall.ledger, "notes", started)
-        yield NotesMade(tuple(str(note) for note in notes))
-        outcome = _by_rule(outcome, question, rule, notes)
-        if model is not None and not trust.trusted:
-            recall.ledger.fallbacks.append(f"answerer: {trust.reason}")
-            model = None
-        if model is not None:
-            note_forced(recall.ledger, trust)
-            worded = Worded()
-            yield from word(worded, text, rule, notes, recall.ledger, model, cancel)
-            stop = "stopped by the user" if worded.stopped else "answered"
-            if worded.stopped:  # a sentence cut off may say the opposite of the whole
-                yield from fall_back(worded, rule, recall.ledger, stop)
-            outcome = replace(outcome, text=worded.text, citations=worded.citations, stop_reason=stop)
-    if model is None or outcome.abstained:
-        yield AnswerDelta(outcome.text)
+    outcome = yield from conclude(outcome, question, found, model, trust, cancel)
     yield Answered(replace(outcome, trace=traces.save(text, outcome)))
+
+
+def conclude(
+    outcome: Answer,
+    question: Question,
+    found: Found,
+    model: ChatModel | None,
+    trust: Trust,
+    cancel: threading.Event | None = None,
+) -> Generator[Event, None, Answer]:
+    """Draft, organise and word what was found; return the answer.
+
+    ``outcome`` is what stands when nothing that was found is relevant: memory does not answer.
+    """
+    ledger = outcome.ledger
+    if not found.relevant():
+        yield AnswerDelta(outcome.text)
+        return outcome
+    started = time.perf_counter()
+    rule = draft(question, found.parts)
+    notes = make_notes(found.sentences, rule)
+    spent(ledger, "notes", started)
+    yield NotesMade(tuple(str(note) for note in notes))
+    outcome = _by_rule(outcome, question, rule, notes)
+    if model is not None and not trust.trusted:
+        ledger.fallbacks.append(f"answerer: {trust.reason}")
+        model = None
+    if model is None:
+        yield AnswerDelta(outcome.text)
+        return outcome
+    note_forced(ledger, trust)
+    worded = Worded()
+    yield from word(worded, question.text, rule, notes, ledger, model, cancel)
+    stop = outcome.stop_reason
+    if worded.stopped:  # a sentence cut off may say the opposite of the whole
+        stop = STOPPED
+        yield from fall_back(worded, rule, ledger, stop)
+    return replace(outcome, text=worded.text, citations=worded.citations, stop_reason=stop)
 
 
 def _by_rule(outcome: Answer, question: Question, rule: Draft, notes: Sequence[Note]) -> Answer:

@@ -49,7 +49,7 @@ def chat(
     rule: Draft | None = None
     if found.relevant():
         rule = draft(question, found.parts)
-        notes = make_notes(found.sentences, rule.sentences)
+        notes = make_notes(found.sentences, rule)
         used = {note.sentence.message.id for note in notes}
         evidence = tuple(item for item in found.evidence if item.message.id in used)
         recall.read(evidence)

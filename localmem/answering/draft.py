@@ -27,6 +27,8 @@ _COUNTED = re.compile(
     r"\bhow many (.+?) (?:did|do|does|have|has|had|was|were|are|is|can|could)\b", re.IGNORECASE
 )
 _QUANTITY = re.compile(r"(?<![\w.,$€£])(\d[\d,]*)((?: [^\W\d][\w'’-]*){1,3})")
+UPDATES = 0.6
+"""Share of the question that two sentences must cover for the later one to be an update of the other."""
 SAME = 0.6
 """Jaccard overlap of terms from which on two counted sentences tell of the same item."""
 
@@ -77,7 +79,7 @@ def draft(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
 
 
 def _interval(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
-    events = [rank(sentences)[0][1] for sentences in parts]
+    events = _events(*parts)
     days = [event.day for event in events]
     first, last = days
     if first is None or last is None:
@@ -88,6 +90,26 @@ def _interval(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
     return Draft(
         f"{value}: from {day_text(min(first, last))} to {day_text(max(first, last))}.", tuple(events), value
     )
+
+
+def _events(first: Sequence[Sentence], second: Sequence[Sentence]) -> list[Sentence]:
+    """The best sentence for each event, out of two messages where there are two: one tells of both seldom."""
+    ranked = [_best_of_messages(sentences) for sentences in (first, second)]
+    pairs = [
+        (a[0] + b[0], a[1], b[1]) for a in ranked[0] for b in ranked[1] if a[1].message.id != b[1].message.id
+    ]
+    if not pairs:
+        return [ranked[0][0][1], ranked[1][0][1]]
+    _, event, other = max(pairs, key=lambda pair: pair[0])
+    return [event, other]
+
+
+def _best_of_messages(sentences: Sequence[Sentence]) -> list[tuple[float, Sentence]]:
+    """The best sentence of each of the two best messages: no other can be in the best pair."""
+    best: dict[int, tuple[float, Sentence]] = {}
+    for score, sentence in rank(sentences):
+        best.setdefault(sentence.message.id, (score, sentence))
+    return list(best.values())[:2]
 
 
 def _in_unit(days: int, unit: str) -> tuple[str, str]:
@@ -159,7 +181,8 @@ def _latest(sentences: Sequence[Sentence]) -> Draft:
     if not earlier:
         return told
     before = " ".join(_quote(sentence) for sentence in earlier)
-    return replace(told, text=f"{_quote(newest)} Earlier: {before}", earlier=tuple(earlier))
+    outdated = tuple(s for s in earlier if min(newest.coverage, s.coverage) >= UPDATES)
+    return replace(told, text=f"{_quote(newest)} Earlier: {before}", earlier=outdated)
 
 
 def _quoted(sentences: Sequence[Sentence]) -> Draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localmem.answering.draft import rank
+from localmem.answering.draft import Draft, rank
 from localmem.answering.sentences import Sentence
 from localmem.dates import day_text
 from localmem.types import Role
@@ -23,25 +23,30 @@ class Note:
     sentence: Sentence
     newest: bool
     """True for the last one told, which wins over what contradicts it."""
+    earlier: bool = False
+    """True for what was so before the newest statement of the same thing."""
 
     def __str__(self) -> str:
         said = self.sentence.said
         message = self.sentence.message
         who = message.speaker or ("user" if message.role is Role.USER else "assistant")
         when = day_text(said) if said else "undated"
-        mark = " (newest)" if self.newest else ""
+        mark = " (newest)" if self.newest else " (earlier)" if self.earlier else ""
         return f"{when}, {who}{mark}: {self.sentence.dated_text()}"
 
 
-def make_notes(sentences: Sequence[Sentence], sure: Sequence[Sentence]) -> list[Note]:
-    """The best sentences with those the draft rests on (``sure``), in order of time."""
+def make_notes(sentences: Sequence[Sentence], rule: Draft) -> list[Note]:
+    """The best sentences with those that the rule's draft rests on, in order of time."""
     ranked = rank(sentences)
     best = ranked[0][0] if ranked else 0.0
-    chosen = list(dict.fromkeys(sure))
+    chosen = list(dict.fromkeys(rule.sentences))
     for score, sentence in ranked:
         if len(chosen) >= NOTES or score < RELEVANT * best:
             break
         if sentence not in chosen:
             chosen.append(sentence)
     chosen.sort(key=lambda s: (s.message.sent_at.timestamp() if s.message.sent_at else 0.0, s.message.id))
-    return [Note(sentence, newest=place == len(chosen) - 1 > 0) for place, sentence in enumerate(chosen)]
+    return [
+        Note(sentence, newest=place == len(chosen) - 1 > 0, earlier=sentence in rule.earlier)
+        for place, sentence in enumerate(chosen)
+    ]

@@ -27,8 +27,9 @@ _INTERVAL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LASTED = re.compile(
-    r"how (?:many (?P<unit>days|weeks|months|years)|long)\b(?: did it take| had it been| passed| went by| elapsed)?"
-    r"(?: for)?\b(?P<a>.{5,}?)\b(?:after|since|before|until)\b(?P<b>.+\b(?:i|we|he|she|they)\b.+)",
+    r"how (?:many (?P<unit>days|weeks|months|years)|long)\b"
+    r"(?: did it take| had it been| passed| went by| elapsed)?(?: for)?\b(?P<a>.{5,}?)\b"
+    r"(?:after|since|before|until)\b(?P<b>.+\b(?:i|we|he|she|they)\b.+)",
     re.IGNORECASE | re.DOTALL,
 )
 _APART = re.compile(

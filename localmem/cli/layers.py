@@ -13,9 +13,10 @@ from rich.markdown import Markdown
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.disclosure.advice import step_distribution
 from localmem.entries import Entry, Failure, Layer, Summary
+from localmem.errors import BadInput
 from localmem.export import export_markdown
 from localmem.layers import markdown
-from localmem.layers.stats import LayerStats
+from localmem.layers.stats import Judged, LayerStats
 from localmem.models.catalog import ModelRole
 from localmem.store.traces import StepCount
 from localmem.text import printable
@@ -79,9 +80,10 @@ def export_command(context: Context, out: Path, session_id: int | None, format_n
 @click.option(
     "--traces", is_flag=True, help="Instead, how many steps answers took, and advice on --max-steps."
 )
+@click.option("--judge", type=click.IntRange(min=1), metavar="N", help="Have a model judge N summaries.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_context
-def stats_command(context: Context, traces: bool, as_json: bool) -> None:
+def stats_command(context: Context, traces: bool, judge: int | None, as_json: bool) -> None:
     """Show what memory holds, and how faithful and complete its layers are."""
     memory = context.memory()
     if traces:
@@ -91,15 +93,38 @@ def stats_command(context: Context, traces: bool, as_json: bool) -> None:
     with context.progress() as bar:
         task = bar.add_task("reading the layers")
         layers = memory.layer_stats(lambda done, total: bar.update(task, completed=done, total=total))
-    pending = {"embedding": memory.pending(), "summary": len(memory.builder(None).missing(Layer.SUMMARY))}
+    verdicts = _judge(context, judge) if judge else None
+    summaries = len(memory.builder(None).missing(Layer.SUMMARY))
+    pending = {"embedding": memory.pending() - summaries, "summary": summaries}
     if as_json:
         found = {"sessions": sessions, "messages": messages, "pending": pending}
-        print_json({**found, "layers": [_stats_json(one) for one in layers]})
+        by_judge = verdicts and asdict(verdicts)
+        print_json({**found, "layers": [_stats_json(one) for one in layers], "judged": by_judge})
         return
     click.echo(f"{sessions} sessions, {messages} messages")
     click.echo(f"waiting: {pending['embedding']} vectors, {pending['summary']} summaries")
     for one in layers:
         click.echo(_stats_line(one))
+    if verdicts:
+        click.echo(
+            f"judged: {verdicts.faithful} faithful, {verdicts.unfaithful} not, "
+            f"{verdicts.unscored} without a verdict"
+        )
+
+
+def _judge(context: Context, count: int) -> Judged:
+    """The judge's verdicts on summaries by models; raises :class:`BadInput` when none can be trusted."""
+    model = context.team.if_trusted(ModelRole.JUDGE)
+    if model is None:
+        raise BadInput(
+            f"No model is trusted to judge: {context.team.serving(ModelRole.JUDGE)}. "
+            "See what it can do with: localmem models probe"
+        )
+    with context.progress() as bar:
+        task = bar.add_task("judging", total=count)
+        return context.memory().judge_summaries(
+            model, count, lambda done, total: bar.update(task, completed=done, total=total)
+        )
 
 
 def _print_steps(context: Context, counts: Sequence[StepCount], as_json: bool) -> None:

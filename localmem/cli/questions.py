@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import datetime
 from importlib import resources
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import click
 
+from localmem.cli.asking import agent_of, ledger_lines
 from localmem.cli.context import Context, pass_context, print_json
+from localmem.disclosure.budget import EFFORTS
 from localmem.errors import BadInput
-from localmem.events import Answered
+from localmem.events import Answered, Event, StepTaken
 from localmem.importers.run import import_files
 from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
@@ -65,18 +68,69 @@ def search_command(
 
 
 @click.command("ask")
-@click.argument("question")
+@click.argument("question", required=False)
+@click.option("--resume", type=int, metavar="TRACE", help="Go on with an earlier answer of policy agent.")
+@click.option(
+    "--policy",
+    type=click.Choice(["auto", "fixed", "agent"]),
+    default="auto",
+    show_default=True,
+    help="agent: a controller opens sessions layer by layer; auto: that, if its model is trusted.",
+)
+@click.option(
+    "--effort",
+    type=click.Choice(list(EFFORTS)),
+    default="medium",
+    show_default=True,
+    help="What the agent may spend; the options below replace single limits.",
+)
+@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="N")
+@click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Iterations of the controller.")
+@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Queries put to the index.")
+@click.option("--max-records", type=click.IntRange(min=1), metavar="N", help="Messages taken as evidence.")
+@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="That models read and write.")
+@click.option("--date", "asked", type=_DATE, help="The day of the question; relative dates count from it.")
 @click.option("--no-llm", is_flag=True, help="Answer by rule with the best sentences; use no language model.")
 @click.option("--json", "as_json", is_flag=True, help="Print answer, evidence, notes and cost as JSON.")
 @pass_context
-def ask_command(context: Context, question: str, no_llm: bool, as_json: bool) -> None:
-    """Answer a question from memory and cite the messages."""
-    if not question.strip():
+def ask_command(
+    context: Context,
+    question: str | None,
+    resume: int | None,
+    policy: str,
+    effort: str,
+    max_seconds: float | None,
+    max_steps: int | None,
+    max_calls: int | None,
+    max_records: int | None,
+    max_tokens: int | None,
+    asked: datetime | None,
+    no_llm: bool,
+    as_json: bool,
+) -> None:
+    """Answer a question from memory and cite the messages, or go on with an answer for more effort."""
+    if (question is None) == (resume is None):
+        raise BadInput("Give a question, or --resume with the number of a trace.")
+    if question is not None and not question.strip():
         raise BadInput("The question is empty.")
+    budget = EFFORTS[effort].but(
+        steps=max_steps,
+        calls=max_calls,
+        records=max_records,
+        model_tokens=max_tokens,
+        seconds=max_seconds,
+    )
+    agent = agent_of(context, "agent" if resume is not None else policy, budget, asked, no_llm)
     model, trust = _answerer(context, no_llm)
     memory = context.memory()
     _finish_embedding(context, memory)
-    found = _ask(memory, question, model, trust)
+    if question is None:
+        assert resume is not None
+        assert agent is not None
+        events = memory.resume(resume, model=model, trust=trust, agent=agent)
+    else:
+        events = memory.answer(question, model=model, trust=trust, agent=agent)
+    found = _answered(events, context.say)
     if as_json:
         print_json(answer_json(found))
     else:
@@ -115,10 +169,17 @@ def _answerer(context: Context, no_llm: bool) -> tuple[ChatModel | None, Trust]:
 
 
 def _ask(memory: Memory, question: str, model: ChatModel | None, trust: Trust) -> Answer:
-    *_, last = memory.answer(question, model=model, trust=trust)
-    if not isinstance(last, Answered):
-        raise AssertionError(f"answer() ended with {last}")  # its contract, checked by the tests
-    return last.answer
+    return _answered(memory.answer(question, model=model, trust=trust), lambda step: None)
+
+
+def _answered(events: Iterable[Event], say: Callable[[str], None]) -> Answer:
+    """Follow an answer to its end; the controller's steps are said as they happen."""
+    for event in events:
+        if isinstance(event, StepTaken):
+            say(str(event.step) + (" (saved before)" if event.replayed else ""))
+        elif isinstance(event, Answered):
+            return event.answer
+    raise AssertionError("answer() ended without an answer")  # its contract, checked by the tests
 
 
 def _finish_embedding(context: Context, memory: Memory) -> None:
@@ -130,17 +191,9 @@ def _finish_embedding(context: Context, memory: Memory) -> None:
 def _answer_text(found: Answer) -> str:
     """The answer as the terminal shows it: text, citations, cost."""
     by_id = {item.message.id: item.message for item in found.evidence}
-    ledger = found.ledger
     lines = [found.text]
     lines += [f"  [{n}] {_source_line(by_id[i])}" for n, i in enumerate(found.citations, 1)]
-    lines += [
-        f"  read {ledger.records} of {ledger.messages} messages in {ledger.sessions_opened} of "
-        f"{ledger.sessions} sessions in {sum(ledger.seconds.values()):.1f} s",
-        f"  model: {ledger.tokens_read} tokens read, {ledger.tokens_written} written; "
-        f"to read everything would be about {ledger.full_history_tokens}",
-    ]
-    lines += [f"  by rule instead of {fallback}" for fallback in ledger.fallbacks]
-    lines += [f"  forced: {forced}" for forced in ledger.forced]
+    lines += ledger_lines(found)
     return printable("\n".join(lines))
 
 

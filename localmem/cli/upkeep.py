@@ -16,7 +16,11 @@ from localmem.models.protocols import ChatModel
 
 
 @click.command("build")
-@click.option("--layer", type=click.Choice([layer.value for layer in Layer]), help="Build this layer instead of what is searched.")
+@click.option(
+    "--layer",
+    type=click.Choice([layer.value for layer in Layer]),
+    help="Build this layer instead of what is searched.",
+)
 @click.option("--session", "session_id", type=int, metavar="ID", help="Only this session's layer.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), metavar="N", help="Stop after so many seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")

@@ -6,16 +6,14 @@ of the index; a score of 0 is no hit. Constants are those of the paper's Table 5
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from localmem.index.lexical import K1, B, idf
-from localmem.index.postings import Postings
-from localmem.index.tokens import STOP_WORDS
+from localmem.index.phrases import phrase_of, phrases_in
 
 RRF_K = 60
 """Smoothing of a rank (k of equation 2)."""
@@ -27,18 +25,33 @@ MOST_MATCHES = 3
 """Keyword matches beyond which more do not count. The paper calls n discretised and gives no steps."""
 TOP = 20
 """Sessions that a search returns (K)."""
+PLACE_BITS = 26
+"""Of a number that sorts: 67 million units, and scores up to 100,000, have room."""
 
 Scores = NDArray[np.float64]
 Ranks = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
 
-def field_bm25(field: Postings, words: Collection[int]) -> Scores:
+class Field(Protocol):
+    """A field of the lexical index: the stems of n units."""
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Stems of each unit, repeats included, shape (n,)."""
+        ...
+
+    def of(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The units that have a stem, and how often."""
+        ...
+
+
+def field_bm25(field: Field, words: Collection[int]) -> Scores:
     """BM25 of every unit in one field (summaries, or keywords), shape (n,).
 
-    The field holds stems, the field's own document frequencies and lengths count; ``words`` are ids of the
-    distinct stems of a query.
+    The field's own document frequencies and lengths count; ``words`` are ids of a query's distinct stems.
     """
-    scores = np.zeros(len(field.documents))
+    scores = np.zeros(len(field.lengths))
     if not len(scores) or not (average := field.lengths.mean()):
         return scores
     for word in words:
@@ -60,11 +73,17 @@ def dense_scores(units: NDArray[np.float32], query: NDArray[np.float32]) -> Scor
 
 
 def ranks(scores: Scores) -> Ranks:
-    """Ranks r(c) of equation 2: from 1, equal scores in order of the index; 0 for what is no hit."""
-    order = np.lexsort((np.arange(len(scores)), -scores))
+    """Ranks r(c) of equation 2: from 1, equal scores in order of the index; 0 for what is no hit.
+
+    What agrees to six decimals is equal: single precision has no more, and which way its last bits fall
+    depends on where in the index a unit stands.
+    """
+    levels = np.rint(scores * 1e6).astype(np.int64)
+    found = np.flatnonzero(levels > 0)
+    # One number for score and place: to sort these takes a quarter of the time that a stable sort takes.
+    order = np.sort(found - (levels[found] << PLACE_BITS)) & ((1 << PLACE_BITS) - 1)
     result = np.zeros(len(scores), np.int64)
-    result[order] = np.arange(1, len(scores) + 1)
-    result[scores <= 0] = 0
+    result[order] = np.arange(1, len(order) + 1)
     return result
 
 
@@ -87,29 +106,20 @@ def session_scores(units: Scores, session: NDArray[np.int64], sessions: int) -> 
 
 def keyword_matches(query: str, keywords: Iterable[str]) -> int:
     """How many distinct keywords of a session stand in the query, word for word and unstemmed."""
-    asked = f" {_words(query)} "
-    found = 0
-    for keyword in {_words(keyword) for keyword in keywords}:
-        if not keyword or keyword in STOP_WORDS:
-            continue
-        # scripts without spaces, and those that write particles onto the word
-        joined = unicodedata.category(keyword[0]) == "Lo"
-        found += (keyword if joined else f" {keyword} ") in asked
-    return found
+    return len({phrase_of(keyword) for keyword in keywords} & phrases_in(query))
 
 
-def discretised(matches: int) -> int:
+def discretised(matches: ArrayLike) -> Counts:
     """The n of equation 4: 0, 1, 2, and 3 for more, so that no pile of keywords outweighs the ranking."""
-    return min(matches, MOST_MATCHES)
+    return np.minimum(np.asarray(matches, np.int64), MOST_MATCHES)
 
 
-def boosted(scores: Scores, matches: Sequence[int]) -> Scores:
+def boosted(scores: Scores, matches: ArrayLike) -> Scores:
     """Equation 4: s'(q, S) = s(q, S) + alpha * s_max * n, s_max the top score of this query.
 
     ``matches`` are the :func:`keyword_matches` of each session.
     """
-    levels = np.array([discretised(count) for count in matches], np.float64)
-    return np.asarray(scores + BOOST * scores.max(initial=0.0) * levels, np.float64)
+    return np.asarray(scores + BOOST * scores.max(initial=0.0) * discretised(matches), np.float64)
 
 
 def best_of_queries(scores: Sequence[Scores]) -> Scores:
@@ -121,8 +131,3 @@ def top(scores: Scores, k: int = TOP) -> list[int]:
     """Numbers of the best sessions, best first, equal ones in order of the index, without what is no hit."""
     order = np.lexsort((np.arange(len(scores)), -scores))[:k]
     return [int(session) for session in order if scores[session] > 0]
-
-
-def _words(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode("utf-8")).casefold()
-    return " ".join(re.findall(r"\w+", folded))

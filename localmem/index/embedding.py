@@ -1,4 +1,4 @@
-"""Which model a store is embedded with, and the queue of messages that still need a vector."""
+"""Which model a store is embedded with, and the queue of messages and summaries that still need a vector."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from localmem.errors import EmbeddingMismatch
 from localmem.index.mirror import Mirror
 from localmem.index.pieces import Piece, exact_cosines, pieces_of, store_pieces, weight_of
 from localmem.index.reduction import compact
+from localmem.index.summaries import (
+    embed_summaries,
+    index_summaries,
+    reembed_summaries,
+    summary_cosines,
+    waiting_summaries,
+)
 from localmem.models.protocols import Embedder, Vectors
 from localmem.store import Database, SessionStore
 
@@ -54,25 +61,40 @@ class EmbeddingQueue:
         """Message id and cosine of each piece of some messages with ``query``, from the file."""
         return exact_cosines(self._database.connection(), self._model_id, message_ids, query)
 
+    def exact_summary_cosines(self, entry_ids: Sequence[int], query: Vectors) -> dict[int, float]:
+        """Cosine with ``query`` of those of some summaries that have a vector of their own, from the file."""
+        return summary_cosines(self._database.connection(), self._model_id, entry_ids, query)
+
     def pending(self) -> int:
-        """How many messages wait for their vector."""
-        count: int = self._database.connection().execute("SELECT count(*) FROM pending_embedding").get
-        return count
+        """How many messages wait for their vector; when none do, how many summaries.
+
+        While messages wait, most summaries wait for nothing but them.
+        """
+        connection = self._database.connection()
+        count: int = connection.execute("SELECT count(*) FROM pending_embedding").get
+        return count or waiting_summaries(connection)
 
     def embed_next(self) -> int:
-        """Embed one batch in order of arrival; return how many messages it held, 0 when none wait."""
+        """Embed one batch of messages in order of arrival, then what it can of the summaries.
+
+        Returns how many got their vectors (or terms that were missing), 0 when none wait.
+        """
         ids = [
             message_id
             for (message_id,) in self._database.connection().execute(
                 "SELECT message_id FROM pending_embedding ORDER BY message_id LIMIT ?", (BATCH,)
             )
         ]
-        pieces = _embed(self._sessions, self.embedder, ids)
-        with self._database.atomic() as connection:
-            store_pieces(connection, self._model_id, pieces)
-            compact(connection, self._model_id)
-            connection.executemany("DELETE FROM pending_embedding WHERE message_id = ?", ((i,) for i in ids))
-        return len(ids)
+        if ids:
+            pieces = _embed(self._sessions, self.embedder, ids)
+            with self._database.atomic() as connection:
+                store_pieces(connection, self._model_id, pieces)
+                compact(connection, self._model_id)
+                connection.executemany(
+                    "DELETE FROM pending_embedding WHERE message_id = ?", ((i,) for i in ids)
+                )
+        indexed = index_summaries(self._database, BATCH)
+        return len(ids) + indexed + embed_summaries(self._database, self.embedder, self._model_id)
 
 
 def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None]) -> None:
@@ -99,12 +121,17 @@ def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int
             left = connection.execute(f"SELECT count(*) {missing}", (model_id,)).get
             progress(total - left, total)
             continue
+        if reembed_summaries(database, embedder, model_id):
+            continue
         with database.atomic():
             if connection.execute(f"SELECT count(*) {missing}", (model_id,)).get:
                 continue  # one arrived meanwhile
             connection.execute("UPDATE embedding_model SET current = (id = ?)", (model_id,))
             connection.execute("DELETE FROM embedding_model WHERE NOT current")
             connection.execute("DELETE FROM pending_embedding")
+            connection.execute(
+                "DELETE FROM pending_summary_vector WHERE entry_id IN (SELECT entry_id FROM summary_vector)"
+            )
         return
 
 

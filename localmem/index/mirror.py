@@ -14,6 +14,7 @@ from localmem.index import segments
 from localmem.index.columns import ColumnReader, Columns, Rows
 from localmem.index.pieces import PieceReader, Pieces
 from localmem.index.postings import Postings
+from localmem.index.units import UnitReader, Units
 from localmem.store import Database
 
 
@@ -61,6 +62,7 @@ class Mirror:
         self._dimension = dimension
         self._lock = threading.Lock()
         self._forget()
+        self._forget_units()
 
     def view(self) -> View:
         """The state now."""
@@ -73,6 +75,37 @@ class Mirror:
                     self._forget()
                     raise
             return self._view
+
+    def units(self) -> tuple[View, Units]:
+        """The state now, with the summaries; those are read when they are first asked for."""
+        with self._lock:
+            if not self._database.connection().in_transaction:
+                try:
+                    with self._database.snapshot() as connection:
+                        self._follow(connection)
+                        self._follow_units(connection)
+                except BaseException:  # as in view()
+                    self._forget()
+                    self._forget_units()
+                    raise
+            return self._units_view, self._units
+
+    def _forget_units(self) -> None:
+        self._units_seen = (-1, -1, -1)
+        self._units_view = View(Columns.empty(), (), Pieces.empty(self._dimension))
+        self._unit_reader = UnitReader(self._model_id, self._dimension)
+        self._units = Units.empty(self._dimension)
+
+    def _follow_units(self, connection: apsw.Connection) -> None:
+        seen = connection.execute(
+            "SELECT (SELECT value FROM counter WHERE name = 'summary_deletions'), "
+            "(SELECT coalesce(max(id), 0) FROM summary_terms), "
+            "(SELECT coalesce(max(id), 0) FROM summary_vector)"
+        ).get
+        if seen == self._units_seen and self._view is self._units_view:
+            return
+        self._units = self._unit_reader.read(connection, self._view.columns.ids, self._view.pieces.basis)
+        self._units_seen, self._units_view = seen, self._view
 
     def _forget(self) -> None:
         self._seen = (-1, -1, -1, -1)

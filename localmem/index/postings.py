@@ -29,7 +29,7 @@ class Postings:
     """Message ids, ascending, shape (n,)."""
     lengths: Counts
     """Terms in each message, repeats included, shape (n,)."""
-    terms: Counts
+    terms: Counts | Ids
     """Distinct term ids, ascending, shape (t,)."""
     starts: Ids
     """Where each term's postings begin in ``places``, shape (t + 1,)."""
@@ -44,7 +44,7 @@ class Postings:
         pairs = [np.frombuffer(packed, dtype="<i4").reshape(2, -1) for _, _, packed in rows]
         flat = np.concatenate([np.empty((2, 0), dtype="<i4"), *pairs], axis=1)
         sizes = [pair.shape[1] for pair in pairs]
-        return cls._inverted(
+        return cls.inverted(
             np.array([row[0] for row in rows], dtype=np.int64),
             np.array([row[1] for row in rows], dtype=np.int32),
             flat[0],
@@ -56,7 +56,7 @@ class Postings:
     def joined(cls, parts: Sequence[Postings]) -> Self:
         """One in place of several, whose message ids follow each other."""
         offsets = np.cumsum([0] + [len(part.documents) for part in parts[:-1]])
-        return cls._inverted(
+        return cls.inverted(
             np.concatenate([part.documents for part in parts]),
             np.concatenate([part.lengths for part in parts]),
             np.concatenate([np.repeat(part.terms, np.diff(part.starts)) for part in parts]),
@@ -65,13 +65,15 @@ class Postings:
         )
 
     @classmethod
-    def _inverted(
-        cls, documents: Ids, lengths: Counts, posting_terms: Counts, places: Counts, counts: Counts
+    def inverted(
+        cls, documents: Ids, lengths: Counts, posting_terms: Counts | Ids, places: Counts, counts: Counts
     ) -> Self:
+        """Postings given one by one: term, index into ``documents`` and frequency, places ascending."""
         order = np.argsort(posting_terms, kind="stable")
-        distinct, first = np.unique(posting_terms[order], return_index=True)
+        ordered = posting_terms[order]
+        _, first = np.unique(ordered, return_index=True)
         starts = np.append(first, len(order)).astype(np.int64)
-        return cls(documents, lengths, distinct, starts, places[order], counts[order])
+        return cls(documents, lengths, ordered[first], starts, places[order], counts[order])
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """All of its arrays, for whoever counts their bytes."""
@@ -79,7 +81,7 @@ class Postings:
 
     def of(self, term: int) -> tuple[Counts, Counts]:
         """(places, counts) of a term; empty when no message has it."""
-        at = int(np.searchsorted(self.terms, term))
+        at = int(np.searchsorted(self.terms, self.terms.dtype.type(term)))  # of another type it copies them
         if at == len(self.terms) or self.terms[at] != term:
             return self.places[:0], self.counts[:0]
         span = slice(int(self.starts[at]), int(self.starts[at + 1]))

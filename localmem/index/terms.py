@@ -17,7 +17,7 @@ from localmem.types import Message
 def store_terms(connection: apsw.Connection, messages: Iterable[Message]) -> None:
     """Write the terms and marks of messages, inside the transaction that stores them."""
     counted = [(message, Counter(terms(f"{message.text} {message.attachments}"))) for message in messages]
-    ids = _with_new_ids(connection, {term for _, counts in counted for term in counts})
+    ids = with_new_ids(connection, {term for _, counts in counted for term in counts})
     connection.executemany(
         "INSERT INTO message_terms (message_id, length, marks, terms) VALUES (?, ?, ?, ?)",
         (
@@ -43,7 +43,8 @@ def term_ids(connection: apsw.Connection, words: Collection[str]) -> dict[str, i
     return found
 
 
-def _with_new_ids(connection: apsw.Connection, words: Collection[str]) -> dict[str, int]:
+def with_new_ids(connection: apsw.Connection, words: Collection[str]) -> dict[str, int]:
+    """Ids of ``words``; a word that has none gets one."""
     connection.execute(
         "INSERT OR IGNORE INTO term (text) SELECT value FROM json_each(?)", (json.dumps(sorted(words)),)
     )

@@ -1,24 +1,33 @@
-"""Embeds in the background, so that storing a message never waits for a model."""
+"""Empties the queues in the background, so that storing a message never waits for a model."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-
-from localmem.index.embedding import EmbeddingQueue
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 POLL_S = 0.2
 """How often a waiting caller is told how far it is."""
 
 
-class EmbeddingWorker:
-    """One thread that empties the queue whenever it is woken.
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Work that waits in the file. Interrupted at any point, it goes on where it was."""
 
-    A failure stops it and is raised by the next :meth:`check` or :meth:`wait`; the messages stay queued.
+    pending: Callable[[], int]
+    """How much waits."""
+    work: Callable[[], int]
+    """Does one batch and commits it; says how much that was, 0 when there was nothing to do."""
+
+
+class Worker:
+    """One thread that empties the queues, earlier ones first, whenever it is woken.
+
+    A failure stops it and is raised by the next :meth:`check` or :meth:`wait`; what is queued stays queued.
     """
 
-    def __init__(self, queue: EmbeddingQueue) -> None:
-        self._queue = queue
+    def __init__(self, queues: Sequence[Queue]) -> None:
+        self._queues = queues
         self._changed = threading.Condition()
         self._work = False
         self._busy = False
@@ -26,12 +35,16 @@ class EmbeddingWorker:
         self._failure: Exception | None = None
         self._thread: threading.Thread | None = None
 
+    def pending(self) -> int:
+        """How much waits in all queues."""
+        return sum(queue.pending() for queue in self._queues)
+
     def wake(self) -> None:
-        """There is something in the queue."""
+        """There is something in a queue."""
         with self._changed:
             self._work = True
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="localmem-embedding", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="localmem-index", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
@@ -43,16 +56,16 @@ class EmbeddingWorker:
             raise failure
 
     def wait(self, progress: Callable[[int], None] = lambda pending: None) -> None:
-        """Return when every message has its vector; ``progress`` gets how many still wait."""
+        """Return when nothing waits; ``progress`` gets how much still does."""
         self.wake()
         while True:
             with self._changed:
                 if not (self._work or self._busy) or self._failure or self._closed:
                     break
                 self._changed.wait(POLL_S)
-            progress(self._queue.pending())
+            progress(self.pending())
         self.check()
-        progress(self._queue.pending())
+        progress(self.pending())
 
     def close(self) -> None:
         """Stop after the batch under way. Closing twice is allowed."""
@@ -72,7 +85,7 @@ class EmbeddingWorker:
                     return
                 self._work, self._busy = False, True
             try:
-                while not self._closed and self._queue.embed_next():
+                while not self._closed and any(queue.work() for queue in self._queues):
                     pass
             except Exception as error:  # noqa: BLE001 - whatever it is, check() raises it to the caller
                 with self._changed:

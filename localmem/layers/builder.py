@@ -44,7 +44,11 @@ class Step:
 class LayerBuilder:
     """Makes what is missing of a layer: with ``model`` its statements, without one the rules'."""
 
-    def __init__(self, database: Database, model: ChatModel | None) -> None:
+    def __init__(
+        self, database: Database, model: ChatModel | None, committed: Callable[[], None] = lambda: None
+    ) -> None:
+        """``committed`` is called after each commit: a summary needs its vector then."""
+        self._committed = committed
         self._database = database
         self._sessions = SessionStore(database)
         self._store = LayerStore(database)
@@ -88,7 +92,7 @@ class LayerBuilder:
         for _ in self.build(layer, session_id, cancel=cancel):
             pass
         if self._model is not None:  # where the model failed the rules stand in
-            for _ in LayerBuilder(self._database, None).build(layer, session_id):
+            for _ in LayerBuilder(self._database, None, self._committed).build(layer, session_id):
                 pass
         return self._store.entries(layer, session_id)
 
@@ -149,6 +153,7 @@ class LayerBuilder:
                 elif self._store.replace(one.scope, one.content, one.read, maker, rejected) is not None:
                     made += 1
             index_summaries(self._database)
+        self._committed()
         failed = sum(one.content is None for one in written)
         return Step(made, sum(len(one.rejected) for one in written), failed)
 
@@ -156,11 +161,9 @@ class LayerBuilder:
 def _by_rule(scope: Scope, messages: Sequence[Message]) -> Written:
     """A scope's extractive entry."""
     read = _of(scope, messages)
-    make: Callable[[Sequence[Message]], Content] = {
-        Layer.SUMMARY: summarise,
-        Layer.NOTES: bullets.notes,
-        Layer.FACTS: bullets.facts,
-    }[scope.layer]
+    if scope.layer is Layer.SUMMARY:
+        return Written(scope, tuple(read), summarise(read))
+    make = bullets.notes if scope.layer is Layer.NOTES else bullets.facts
     return Written(scope, tuple(read), make(read))
 
 

@@ -51,7 +51,7 @@ def layer_stats(database: Database, progress: Callable[[int, int], None]) -> lis
         turns = {turn[0].turn: turn for turn in by_turn(sessions.messages(session.id))}
         for entry in store.entries(Layer.SUMMARY, session.id):
             assert entry.scope.turn is not None
-            model = entry.maker and entry.maker.model
+            model = entry.maker.model if entry.maker else None
             share = coverage(entry.content, turns[entry.scope.turn])
             reached[model] = reached.get(model, NOTHING_TO_COVER) + share
     progress(len(every), len(every))

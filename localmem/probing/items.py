@@ -67,7 +67,7 @@ def _answerer(item: Item, model: ChatModel) -> bool:
     evidence = [Evidence(_message(i, *note), "raw", 0.5) for i, note in enumerate(item["notes"])]
     parts = [sentences_of(evidence, dict.fromkeys(terms(part), 1.0)) for part in asked.parts]
     rule = draft(asked, parts)
-    notes = make_notes(parts[0], rule.sentences)
+    notes = make_notes(parts[0], rule)
     ledger = Ledger()
     worded = Worded()
     for _ in word(worded, question, rule, notes, ledger, model, None):

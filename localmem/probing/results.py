@@ -70,7 +70,6 @@ class Standing:
             why = f"its probe's {self.result.score:.2f} {side} {self.threshold:.2f}"
         return f"forced, {why}" if self.forced else why
 
-
     @property
     def trust(self) -> Trust:
         """The same in short."""

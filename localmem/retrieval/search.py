@@ -94,7 +94,7 @@ class HybridSearch:
     def ranked(
         self, view: View, query: str, k: int | None, only: Filter = NO_FILTER, *, asked_on: date | None = None
     ) -> tuple[Ranking, NDArray[np.bool_]]:
-        """The ranking of a view for a query, and which messages may be found: those that ``only`` lets through.
+        """The ranking of a view for a query, and which messages may be found under ``only``.
 
         The scores of those that may be among the ``k`` best are exact, with None all are; see
         :meth:`compare_exactly`. ``asked_on`` as in :meth:`search`.

@@ -43,7 +43,7 @@ class Tool(StrEnum):
 class Decomposition(BaseModel):
     """What must be known to answer: one short query for each."""
 
-    queries: Annotated[list[Annotated[str, Line(QUERY_CHARACTERS)]], Field(min_length=1, max_length=5)]  # type: ignore[valid-type]
+    queries: Annotated[list[Annotated[str, Line(QUERY_CHARACTERS)]], Field(min_length=1, max_length=5)]
 
 
 class ToolChoice(BaseModel):
@@ -56,18 +56,17 @@ class Reflection(BaseModel):
     """Is the evidence enough, and what to search for if not (APDMem, Figure 8)."""
 
     sufficient: bool
-    found: Annotated[list[Annotated[str, Line(120)]], Field(max_length=8)]  # type: ignore[valid-type]
-    gaps: Annotated[list[Annotated[str, Line(120)]], Field(max_length=3)]  # type: ignore[valid-type]
-    queries: Annotated[list[Annotated[str, Line(QUERY_CHARACTERS)]], Field(max_length=5)]  # type: ignore[valid-type]
+    found: Annotated[list[Annotated[str, Line(120)]], Field(max_length=8)]
+    gaps: Annotated[list[Annotated[str, Line(120)]], Field(max_length=3)]
+    queries: Annotated[list[Annotated[str, Line(QUERY_CHARACTERS)]], Field(max_length=5)]
 
 
 def selection(candidates: int) -> type[BaseModel]:
     """Output type: ``numbers``, 1 to 5 of the ``candidates``, an enumeration: none can be invented."""
-    number = Literal[tuple(str(n) for n in range(1, candidates + 1))]  # type: ignore[valid-type]
+    number: Any = Literal[tuple(str(n) for n in range(1, candidates + 1))]
+    each: Any = list[number]
     most = min(SELECTED, candidates)
-    return create_model(
-        "Selection", numbers=(Annotated[list[number], Field(min_length=1, max_length=most)], ...)
-    )  # type: ignore[valid-type]
+    return create_model("Selection", numbers=(Annotated[each, Field(min_length=1, max_length=most)], ...))
 
 
 def decompose(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
-from localmem.dates import day_text, dates_in
+from localmem.dates import dates_in, day_text
 from localmem.models.catalog import ModelRole
 from localmem.models.grammar import Line
 from localmem.models.protocols import ChatModel
@@ -31,23 +31,22 @@ FACTS = Task("facts", ModelRole.SUMMARISER, max_tokens=900)
 @cache
 def summaries(turns: int) -> type[BaseModel]:
     """Output type: ``summaries``, one sentence for each of ``turns`` turns."""
-    sentence = Annotated[str, Line(SUMMARY_CHARACTERS)]
+    each = list[Annotated[str, Line(SUMMARY_CHARACTERS)]]
     return create_model(
-        "Summaries", summaries=(Annotated[list[sentence], Field(min_length=turns, max_length=turns)], ...)
+        "Summaries", summaries=(Annotated[each, Field(min_length=turns, max_length=turns)], ...)
     )
 
 
 @cache
 def facts(messages: int) -> type[BaseModel]:
     """Output type: ``facts``, up to 25, each with the number (1 to ``messages``) of its message."""
-    fact = create_model(
+    fact: Any = create_model(
         "Fact",
         message=(Annotated[int, Field(ge=1, le=messages)], ...),
         fact=(Annotated[str, Line(FACT_CHARACTERS)], ...),
     )
-    return create_model(
-        "Facts", facts=(Annotated[list[fact], Field(min_length=1, max_length=MOST_FACTS)], ...)
-    )
+    each: Any = list[fact]
+    return create_model("Facts", facts=(Annotated[each, Field(min_length=1, max_length=MOST_FACTS)], ...))
 
 
 def summarise(

@@ -248,7 +248,7 @@ class LayerStore:
             )
             .fetchall()
         )
-        said = {message_id for message_id, origin in here if origin == Origin.SAID}
+        said: set[Any] = {message_id for message_id, origin in here if origin == Origin.SAID}
         unread = self._sessions.messages_by_id(list(said - stored.keys()))
         return bool(here) and not any(message.text.strip() for message in unread.values())
 

@@ -263,11 +263,11 @@ def m004_layers(connection: apsw.Connection) -> None:
 def m005_summary_index(connection: apsw.Connection) -> None:
     """What makes summaries findable, hung on them by foreign key.
 
-    ``summary_terms`` has the terms of the two fields, and numbers that stand for whole keywords;
-    ``messages`` are those that the vector of an extractive summary is the mean of. ``summary_vector`` says the
-    length of their weighted sum instead of repeating vectors (``norm``), or has a model-written summary's own
-    vector. Triggers queue a summary as it is stored, so that none can be without its index for long, and
-    count those that went, as ``deletions`` does for messages. What a file has already is queued here.
+    ``summary_terms`` has the terms of the two fields, numbers that stand for whole keywords, and the ids of
+    what was said in the turn (``messages``). ``summary_vector`` has a model-written summary's own vector; of
+    an extractive one, which is the mean of its messages' vectors, only the length of their weighted sum
+    (``norm``). Triggers queue a summary as it is stored, so that none stays without its index, and count
+    those that went, as ``deletions`` does for messages. What a file has already is queued here.
     """
     connection.execute("""
         CREATE TABLE summary_terms (

@@ -54,6 +54,12 @@ def test_the_newest_statement_wins_and_the_earlier_one_is_shown_as_such(dentist:
     assert len(answer.citations) == 2
 
 
+def test_notes_mark_the_newest_statement_and_what_it_replaced(dentist: Memory) -> None:
+    old, new = (note for note in ask(dentist, "Who is my dentist?").notes if "dentist" in note)
+    assert old.startswith("10 March 2026, user (earlier): ")
+    assert new.startswith("10 May 2026, user (newest): ")
+
+
 def test_when_is_answered_with_the_date_that_code_resolved(dentist: Memory) -> None:
     answer = ask(dentist, "When did I plant tulips?")
     assert answer.text.startswith("9 May 2026.")

@@ -16,7 +16,7 @@ from localmem.models.scripted import ScriptedModel
 from localmem.types import Evidence, Message, Origin, Role
 
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "Nd", "Zs")), min_size=1, max_size=40)
-TEXTS = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
+TEXTS = st.lists(WORDS, min_size=1, max_size=60).map(" ".join).filter(str.strip)
 
 
 def message(number: int, text: str, role: Role = Role.USER) -> Message:
@@ -30,7 +30,7 @@ def notes_of(texts: list[str], question: str) -> tuple[list[Note], object]:
     evidence = [Evidence(message(number, text), "raw", 0.5) for number, text in enumerate(texts)]
     sentences = sentences_of(evidence, {"boat": 1.0})
     rule = draft(read_question(question), [sentences])
-    return make_notes(sentences, rule.sentences), rule
+    return make_notes(sentences, rule), rule
 
 
 def read_by(model: ScriptedModel, prompt: list, max_tokens: int) -> None:

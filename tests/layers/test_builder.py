@@ -35,11 +35,16 @@ def talk(session: str, turns: int) -> NewSession:
     messages = []
     for turn in range(turns):
         text = f"I bought {turn + 3} {THINGS[turn % len(THINGS)]} in {session.title()} today."
-        messages += [NewMessage(Role.USER, text, "Ana", MAY), NewMessage(Role.ASSISTANT, "Well done.", "", MAY)]
+        messages += [
+            NewMessage(Role.USER, text, "Ana", MAY),
+            NewMessage(Role.ASSISTANT, "Well done.", "", MAY),
+        ]
     return NewSession("test", session, tuple(messages))
 
 
-def build(memory: Memory, model: ScriptedModel | None, layer: Layer, **limits: object) -> tuple[int, int, int]:
+def build(
+    memory: Memory, model: ScriptedModel | None, layer: Layer, **limits: object
+) -> tuple[int, int, int]:
     steps = list(memory.builder(model).build(layer, **limits))
     return sum(s.made for s in steps), sum(s.rejected for s in steps), sum(s.failed for s in steps)
 
@@ -177,7 +182,8 @@ def test_an_empty_session_has_an_empty_layer_and_asks_no_model(memory: Memory, s
 
 
 @pytest.mark.parametrize(
-    "text", ["我昨天在上海买了三个苹果。", "اشتريت ثلاث تفاحات أمس.", "```\nx = 1\n```", "word " * 9_000, "hm"]
+    "text",
+    ["我昨天在上海买了三个苹果。", "اشتريت ثلاث تفاحات أمس.", "```\nx = 1\n```", "word " * 9_000, "hm"],
 )
 def test_every_kind_of_text_gets_its_layers(memory: Memory, said: Said, text: str) -> None:
     memory.add(said(text, text, at=MAY))

@@ -62,7 +62,9 @@ async def test_the_backlog_is_told_and_a_key_stops_the_work(
         await c.until(stuck.asked.is_set)
 
 
-async def test_a_reply_is_not_disturbed(chat: OpenChat, idle: IdleBuilder, stuck: StuckModel, paced: Any) -> None:
+async def test_a_reply_is_not_disturbed(
+    chat: OpenChat, idle: IdleBuilder, stuck: StuckModel, paced: Any
+) -> None:
     model = paced("Well, ", "then.")
     async with chat(model, idle=idle) as c:
         await c.type("hello")

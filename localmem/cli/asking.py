@@ -1,0 +1,72 @@
+"""How ``ask`` answers: which policy with which models, and the ledger as the terminal shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+
+from localmem.cli.context import Context
+from localmem.disclosure.agent import Agent
+from localmem.disclosure.budget import Budget
+from localmem.errors import ModelMissing
+from localmem.models.calibration import Calibrations
+from localmem.models.catalog import ModelRole
+from localmem.roles.trust import Trust
+from localmem.types import Answer
+
+
+def agent_of(
+    context: Context, policy: str, budget: Budget, asked: datetime | None, no_llm: bool
+) -> Agent | None:
+    """What policy ``agent`` works with, None when it is another; ``auto`` wants the controller trusted."""
+    if policy == "fixed" or (policy == "auto" and no_llm):
+        return None
+    if no_llm:
+        return Agent(budget, asked=_day(asked))
+    try:
+        controller = context.library.chat_model(ModelRole.CONTROLLER)
+        trust = context.team.standing(ModelRole.CONTROLLER).trust
+    except ModelMissing:  # the twin needs none
+        controller, trust = None, Trust(trusted=False, reason="the model is not installed")
+    if policy == "auto" and not trust.trusted:
+        return None
+    return Agent(
+        budget,
+        controller=controller,
+        trust=trust,
+        summariser=context.team.if_trusted(ModelRole.SUMMARISER),
+        calibrate=Calibrations(context.home).of,
+        asked=_day(asked),
+    )
+
+
+def ledger_lines(found: Answer) -> Iterator[str]:
+    """What an answer cost, a line each."""
+    ledger = found.ledger
+    total = sum(ledger.seconds.values())
+    yield (
+        f"  read {ledger.records} of {ledger.messages} messages ({ledger.history_share:.0%}) in "
+        f"{ledger.sessions_opened} of {ledger.sessions} sessions in {total:.1f} s"
+    )
+    if ledger.depth:
+        depth = ", ".join(f"{sessions} to {level}" for level, sessions in ledger.depth.items())
+        yield f"  opened: {depth}; {ledger.steps} steps, {ledger.retrieval_calls} retrieval calls"
+    if ledger.seconds:
+        stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in ledger.seconds.items())
+        yield f"  seconds: {stages}"
+    yield (
+        f"  model: {ledger.tokens_read} tokens read, {ledger.tokens_reused} reused, "
+        f"{ledger.tokens_written} written; to read everything would be about {ledger.full_history_tokens}"
+    )
+    yield from (f"  by rule instead of {fallback}" for fallback in ledger.fallbacks)
+    if ledger.fallbacks_before:
+        yield f"  by rule before it was resumed: {ledger.fallbacks_before} times"
+    yield from (f"  forced: {forced}" for forced in ledger.forced)
+    yield f"  stopped: {found.stop_reason} (policy {found.policy}, trace {found.trace})"
+
+
+def _day(asked: datetime | None) -> date | datetime | None:
+    """A time of midnight was given as a day."""
+    if asked is None or asked.tzinfo or (asked.hour, asked.minute, asked.second) != (0, 0, 0):
+        return asked
+    return asked.date()
