@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from localmem.bench.concepts import bench_concepts
 from localmem.bench.corpus import Corpus, NoisyEmbedder
 from localmem.index.dense import similarity
 from localmem.index.lexical import K1, B, bm25
@@ -52,7 +53,12 @@ def bench_retrieval(
         math.log(b["query_ms"]["p50"] / a["query_ms"]["p50"]) / math.log(b["messages"] / a["messages"])
         for a, b in pairwise(rows)
     ]
-    return {"embedder": embedder.name, "rows": rows, "growth_exponents": growth}
+    return {
+        "embedder": embedder.name,
+        "rows": rows,
+        "growth_exponents": growth,
+        "concepts": bench_concepts(),
+    }
 
 
 def _row(size: int, embedder: Embedder, path: Path, home: Path) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ import click
 
 from localmem.bench.chart import WAYS, check_chart, write_chart, write_speed_chart
 from localmem.bench.generation import PROMPTS, SECONDS, WRITTEN, bench_generation
-from localmem.bench.ingest import bench_ingest
+from localmem.bench.ingest import bench_ingest, made_up
 from localmem.bench.peers import add_peers, peer_lines
 from localmem.bench.retrieval import bench_retrieval
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.cli.numbers import NUMBERS
+from localmem.importers import read_sessions
 from localmem.models.catalog import ModelRole
 
 
@@ -25,18 +27,27 @@ def bench_group() -> None:
 
 @bench_group.command("ingest")
 @click.option("--messages", type=click.IntRange(min=1), default=2000, show_default=True, help="How many.")
+@click.option(
+    "--data",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="A history to take in instead of made-up chats.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @pass_context
-def ingest_command(context: Context, messages: int, as_json: bool) -> None:
+def ingest_command(context: Context, messages: int, data: Path | None, as_json: bool) -> None:
     """Store and embed made-up chats, as an import does."""
-    result = bench_ingest(messages, context.library.embedder())
+    sessions = list(read_sessions(data, skipped=Counter())) if data else made_up(messages)
+    result = bench_ingest(sessions, context.library.embedder())
     if as_json:
         print_json(result)
         return
+    stages = result["stages"]
     click.echo(
-        f"{messages:,} messages of {result['words_mean']:.0f} words, {result['pieces']:,} pieces: "
+        f"{result['messages']:,} messages of {result['words_mean']:.0f} words, {result['pieces']:,} pieces: "
         f"{result['stored_per_s']:,.0f} messages/s stored and found by their words, "
-        f"{result['searchable_per_s']:,.0f} messages/s until all have their vectors"
+        f"{result['searchable_per_s']:,.0f} messages/s until all and their summaries have their vectors\n"
+        f"  each alone: {stages['lexical_per_s']:,.0f} stored and found by their words, "
+        f"{stages['summaries_per_s']:,.0f} summed up, {stages['embedding_per_s']:,.0f} embedded"
     )
 
 
@@ -72,6 +83,11 @@ def retrieval_command(
         click.echo(_line(row))
         if row.get("peers"):
             click.echo("\n".join(peer_lines(row["peers"])))
+    concepts = result["concepts"]
+    click.echo(
+        f"filter 50 notes by formal concepts: {concepts['usual_ms']:.1f} ms, "
+        f"at worst {concepts['worst_ms']:.0f} ms ({concepts['worst_concepts']:,} concepts)"
+    )
     if result["growth_exponents"]:
         grown = ", ".join(f"{value:.2f}" for value in result["growth_exponents"])
         click.echo(f"query time grows with messages to the power of {grown}")

@@ -62,9 +62,7 @@ def run_command(
     as_json: bool,
 ) -> None:
     """Ask a benchmark's questions and measure which evidence was found."""
-    run = Run(
-        benchmark, arm, data, numbers, limit, seed, point, max_steps, max_calls, max_records, keep
-    )
+    run = Run(benchmark, arm, data, numbers, limit, seed, point, max_steps, max_calls, max_records, keep)
     embedder = CachingEmbedder(context.library.embedder(), context.home / "cache" / "vectors.db")
     try:
         with context.progress() as bar:
@@ -101,8 +99,11 @@ def _print(result: dict[str, Any]) -> None:
         f"{100 * metrics['complete_evidence_recall']:.1f}"
     )
     click.echo(
-        f"{ledger['records']:.2f} records (at most {ledger['records_max']}) of {ledger['messages']:.0f} messages, "
+        f"{ledger['records']:.2f} records (at most {ledger['records_max']}) "
+        f"of {ledger['messages']:.0f} messages, "
         f"{ledger['completion_calls']:.2f} completion calls (at most {ledger['completion_calls_max']})"
     )
     if paper := ledger["paper"]:
-        click.echo(f"the paper: {paper['records']:.2f} records, {paper['completion_calls']:.2f} completion calls")
+        click.echo(
+            f"the paper: {paper['records']:.2f} records, {paper['completion_calls']:.2f} completion calls"
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from localmem.bench.corpus import Corpus
-from localmem.bench.ingest import bench_ingest
+from localmem.bench.ingest import bench_ingest, made_up
 from localmem.bench.retrieval import bench_retrieval
 from localmem.cli import main
 from localmem.models.hashing import HashEmbedder
@@ -24,10 +24,22 @@ def test_the_corpus_is_the_same_for_a_seed_and_has_the_size_asked_for() -> None:
 
 
 def test_ingest_counts_what_became_searchable() -> None:
-    result = bench_ingest(60, HashEmbedder())
+    result = bench_ingest(made_up(60), HashEmbedder())
     assert result["messages"] == 60
     assert result["pieces"] >= 60
     assert result["stored_per_s"] >= result["searchable_per_s"] > 0
+    assert set(result["stages"]) == {"lexical_per_s", "summaries_per_s", "embedding_per_s"}
+    assert all(rate > 0 for rate in result["stages"].values())
+
+
+def test_ingest_takes_in_a_given_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = tmp_path / "history.jsonl"
+    line = '{"session": "a", "role": "user", "text": "I moved to Leeds in 2021."}'
+    history.write_text(line, encoding="utf-8")
+    start = ["--home", str(tmp_path / "home")]
+    assert main([*start, "models", "use", "embedder", "hash"]) == 0
+    assert main([*start, "bench", "ingest", "--data", str(history), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["messages"] == 1
 
 
 def test_retrieval_has_a_row_for_each_size_and_finds_all_of_the_exact_best(tmp_path: Path) -> None:
