@@ -106,8 +106,12 @@ _Row = tuple[int, float | None, bytes | None]
 
 
 def _embed(database: Database, embedder: Embedder, model_id: int, ids: Sequence[int]) -> int:
-    entries = LayerStore(database).entries_by_id(ids)
-    texts = {i: text for i, entry in entries.items() if entry.maker and (text := _summary(entry).text)}
+    written = database.connection().execute(
+        "SELECT id FROM layer_entry WHERE model IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
+    entries = LayerStore(database).entries_by_id([entry_id for (entry_id,) in written])
+    texts = {entry_id: text for entry_id, entry in entries.items() if (text := _summary(entry).text)}
     # A summary has 30 words at most: what does not fit the model's window is a blob.
     vectors = embedder.embed_documents([embedder.split(text)[0] for text in texts.values()]) if texts else ()
     rows: list[_Row] = [
@@ -115,7 +119,7 @@ def _embed(database: Database, embedder: Embedder, model_id: int, ids: Sequence[
         for entry_id, vector in zip(texts, vectors, strict=True)
     ]
     with database.atomic() as connection:
-        rows += _norms(connection, model_id, [entry_id for entry_id in entries if entry_id not in texts])
+        rows += _norms(connection, model_id, [entry_id for entry_id in ids if entry_id not in texts])
         return _store(connection, model_id, rows)
 
 

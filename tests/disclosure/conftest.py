@@ -79,7 +79,7 @@ class Trial:
         store = self.memory._store()
         asked = read_question(self.question)
         records = Records(store.search)
-        coverage = Coverage(asked, records, store.search, store.sessions)
+        coverage = Coverage(asked, records, store.sessions)
         self.state = State(asked, date(2023, 6, 1))
         self.reader = Reader(store.database, coverage.relevance, self.ledger)
         reflections = iter(self.reflections)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.real_model
 
 ASKED = [ChatMessage("user", "How many?")]
 LONG = [ChatMessage("user", "The river was long and the night was cold. " * 40)]
+NEW = [ChatMessage("user", "A mill turned slowly under the old bridge. " * 40)]  # no state of it is kept
 
 
 class ToldEngine(LlamaEngine):
@@ -122,14 +123,14 @@ def test_a_stop_ends_the_reading_in_its_middle(engine: ToldEngine, beats: Beats)
 
     before = beats.count
     beats.also = stop
-    (last,) = engine.generate(LONG, 8, 0, None, lambda: stopped)
+    (last,) = engine.generate(NEW, 8, 0, None, lambda: stopped)
     beats.also = lambda: None
     assert isinstance(last, Finished)
     assert (last.reason, last.tokens_written) == (StopReason.CANCELLED, 0)
-    assert last.tokens_read < engine.count(LONG)
+    assert last.tokens_read < engine.count(NEW)
     assert beats.count < before + 300
-    text, last = ask(engine, LONG, 4)
-    assert last.tokens_read + last.tokens_reused == engine.count(LONG)
+    text, last = ask(engine, NEW, 4)
+    assert last.tokens_read + last.tokens_reused == engine.count(NEW)
     assert text
 
 
