@@ -7,6 +7,7 @@ from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn
 
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.models.advice import Advice, advise, available_ram
+from localmem.models.calibration import Calibrations
 from localmem.models.catalog import CatalogEntry, ModelRole, find
 from localmem.models.cpus import inference_threads
 from localmem.models.errors import ModelError
@@ -157,12 +158,16 @@ def use_command(context: Context, role: str, name: str, force: bool) -> None:
     context.say(context.team.use(ModelRole(role), name, force=force))
 
 
+_SAMPLE = 200
+"""Tokens of which the speed is told."""
+
+
 @models_group.command("probe")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_context
 def probe_command(context: Context, name: str | None, as_json: bool) -> None:
-    """Test which roles a model can be trusted with; by default the answerer's model.
+    """Test which roles a model can be trusted with, and how fast it is here; by default the answerer's.
 
     About twenty items for each role, marked by rule. What it fails is done by rules instead.
     """
@@ -176,8 +181,14 @@ def probe_command(context: Context, name: str | None, as_json: bool) -> None:
             bar.update(tasks[role], completed=done, total=total)
 
         standings = context.team.probe(name, show)
+        speed = bar.add_task("speed", total=1.0)
+        law = Calibrations(context.home).measure(
+            context.library.open_chat(name), lambda share: bar.update(speed, completed=share)
+        )
+    read, written = _SAMPLE / law.predict(_SAMPLE, 0), _SAMPLE / (law.predict(0, _SAMPLE))
     if as_json:
-        print_json({role: _standing_json(standing) for role, standing in standings.items()})
+        scores = {role: _standing_json(standing) for role, standing in standings.items()}
+        print_json({**scores, "read_per_s": round(read, 1), "written_per_s": round(written, 1)})
         return
     for role, standing in standings.items():
         assert standing.result is not None
@@ -186,6 +197,7 @@ def probe_command(context: Context, name: str | None, as_json: bool) -> None:
             f"{role:12} {standing.result.passed:2} of {standing.result.items}  {standing.result.score:.2f} "
             f"(needs {standing.threshold:.2f})  {standing.result.seconds:4.0f} s  {used}"
         )
+    click.echo(f"reads {read:.0f} tokens a second, writes {written:.0f}")
 
 
 @models_group.command("verify")

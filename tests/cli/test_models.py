@@ -9,9 +9,11 @@ import pytest
 
 from localmem.cli import main, models
 from localmem.models.advice import advise
+from localmem.models.calibration import Calibrations
 from localmem.models.catalog import catalog, find
 from localmem.models.errors import DownloadFailed, ModelFileBad
 from localmem.models.library import Library
+from localmem.models.scripted import ScriptedModel
 
 Run = Callable[..., tuple[int, str, str]]
 GB = 1_000_000_000
@@ -126,3 +128,23 @@ def test_verify_without_models_names_the_small_ones(run: Run) -> None:
     assert (code, out) == (0, "hash: intact\n")
     code, _, err = run("verify", "qwen3-8b")
     assert (code, "localmem models pull qwen3-8b" in err) == (3, True)
+
+
+def test_probing_a_model_prints_its_scores_and_its_speed_and_the_list_obeys(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel(lambda prompt: '{"verdict": "WRONG"}', name="smollm2-135m")
+    monkeypatch.setattr(Library, "open_chat", lambda *_, **__: model)
+    monkeypatch.setattr(Calibrations, "measure", lambda self, model, progress: self.of(model))
+    code, out, _ = run("probe", "smollm2-135m")
+    assert code == 0
+    assert "judge        10 of 20  0.50 (needs 0.90)" in out
+    assert "not trusted, rules stand in" in out
+    assert "tokens a second" in out
+    assert as_json(run("probe", "--json"))["judge"] == {
+        "score": 0.5,
+        "threshold": 0.9,
+        "forced": False,
+        "used": "rules",
+    }
+    assert "judge        smollm2-135m, rules (its probe's 0.50 is below 0.90)" in run("list")[1]
