@@ -187,7 +187,7 @@ def probe_command(context: Context, name: str | None, as_json: bool) -> None:
         )
     read, written = _SAMPLE / law.predict(_SAMPLE, 0), _SAMPLE / (law.predict(0, _SAMPLE))
     if as_json:
-        scores = {role: _standing_json(standing) for role, standing in standings.items()}
+        scores: dict[str, object] = {role: _standing_json(one) for role, one in standings.items()}
         print_json({**scores, "read_per_s": round(read, 1), "written_per_s": round(written, 1)})
         return
     for role, standing in standings.items():
