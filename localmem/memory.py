@@ -16,7 +16,6 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Self
 
-from localmem.answering.answer import answer
 from localmem.answering.converse import chat
 from localmem.answering.recall import Recall
 from localmem.disclosure.agent import Agent, Store, disclose
@@ -30,6 +29,8 @@ from localmem.layers.queue import SummaryQueue
 from localmem.layers.stats import Judged, LayerStats, judge_summaries, layer_stats
 from localmem.models.protocols import ChatModel, Embedder
 from localmem.paths import default_database
+from localmem.reconstruction import fixed as reconstruction
+from localmem.reconstruction.fixed import FIXED, Fixed
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.store import Database, SessionStore
@@ -168,17 +169,19 @@ class Memory:
         trust: Trust = TRUSTED,
         cancel: threading.Event | None = None,
         agent: Agent | None = None,
+        fixed: Fixed = FIXED,
     ) -> Iterator[Event]:
         """Answer from memory, as events; the last is :class:`~localmem.events.Answered`.
 
         With ``model`` None, or one that is not trusted, rules answer with the best evidence sentences. With
-        ``agent`` sessions are searched and opened layer by layer (policy ``agent``), else messages are
-        (policy ``fixed``).
+        ``agent`` sessions are searched and opened layer by layer (policy ``agent``), else the evidence is
+        reconstructed as ``fixed`` says (policy ``fixed``).
         """
+        self._worker.check()
         if agent is not None:
-            self._worker.check()
             return disclose(question, self._store(), agent, model, trust, cancel)
-        return answer(question, self._recall(Filter()), self._traces, model, trust, cancel)
+        store = reconstruction.Store(self.retrieval, self._sessions, self._layers, self._traces)
+        return reconstruction.answer(question, store, fixed, model, trust, cancel)
 
     def resume(
         self,

@@ -131,6 +131,18 @@ class Requirement:
     """Message ids; empty: not found."""
 
 
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """One retrieval call of evidence reconstruction."""
+
+    view: str
+    """What was searched: ``pool`` is the first search, which the initial set was composed of."""
+    cue: str | int
+    """The text looked for, or the id of the message started from."""
+    new: tuple[int, ...]
+    """Ids of the messages that it brought into the evidence."""
+
+
 @dataclass(slots=True)
 class Ledger:
     """What an answer cost."""
@@ -190,3 +202,5 @@ class Answer:
     trace: int
     """Id of the saved trace."""
     ledger: Ledger
+    rounds: tuple[Retrieval, ...] = ()
+    """How the evidence was reconstructed, call by call; none for policy ``agent``, which has steps."""

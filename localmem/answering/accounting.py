@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from localmem.models.protocols import Finished
 from localmem.roles.trust import Trust
-from localmem.types import Ledger
+from localmem.store import SessionStore
+from localmem.types import Evidence, Ledger
+
+
+def opened_ledger(sessions: SessionStore) -> Ledger:
+    """A ledger that knows how large the memory is."""
+    ledger = Ledger()
+    ledger.sessions, ledger.messages, characters = sessions.counts()
+    ledger.full_history_tokens = characters // 4
+    return ledger
+
+
+def taken(ledger: Ledger, evidence: Sequence[Evidence]) -> None:
+    """Enter the messages that were taken as evidence."""
+    ledger.records = len(evidence)
+    ledger.sessions_opened = len({item.message.session_id for item in evidence})
 
 
 def spent(ledger: Ledger, stage: str, started: float) -> None:

@@ -1,62 +1,25 @@
-"""Question -> evidence -> notes -> answer with citations, as a generator of events."""
+"""Evidence -> notes -> answer with citations, as a generator of events."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
 from localmem.answering.accounting import note_forced, spent
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
-from localmem.answering.question import Question, read_question
-from localmem.answering.recall import Found, Recall
+from localmem.answering.question import Question
+from localmem.answering.recall import Found
 from localmem.answering.wording import Worded, fall_back, word
-from localmem.errors import BadInput
-from localmem.events import AnswerDelta, Answered, Event, NotesMade, Recalled
+from localmem.events import AnswerDelta, Event, NotesMade
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import Trust
-from localmem.store.traces import TraceStore
 from localmem.types import Answer, Requirement
 
 NOTHING_FOUND = "I found nothing about that in memory."
 STOPPED = "stopped by the user"
-
-
-def answer(
-    text: str,
-    recall: Recall,
-    traces: TraceStore,
-    model: ChatModel | None,
-    trust: Trust,
-    cancel: threading.Event | None = None,
-) -> Iterator[Event]:
-    """Answer a question from memory; the last event is :class:`Answered`.
-
-    With ``model`` None, or one that is not trusted, the answer is the rule's. Raises
-    :class:`BadInput` for an empty question.
-    """
-    if not text.strip():
-        raise BadInput("The question is empty.")
-    question = read_question(text)
-    found = recall.find(question)
-    recall.read(found.evidence)
-    yield Recalled(found.evidence)
-    outcome = Answer(
-        text=NOTHING_FOUND,
-        abstained=True,
-        citations=(),
-        evidence=found.evidence,
-        notes=(),
-        requirements=tuple(Requirement(part, ()) for part in question.parts),
-        policy="fixed",
-        stop_reason="nothing relevant found",
-        trace=0,
-        ledger=recall.ledger,
-    )
-    outcome = yield from conclude(outcome, question, found, model, trust, cancel)
-    yield Answered(replace(outcome, trace=traces.save(text, outcome)))
 
 
 def conclude(
@@ -69,7 +32,8 @@ def conclude(
 ) -> Generator[Event, None, Answer]:
     """Draft, organise and word what was found; return the answer.
 
-    ``outcome`` is what stands when nothing that was found is relevant: memory does not answer.
+    ``outcome`` is what stands when nothing that was found is relevant: memory does not answer. Its
+    requirements are what the question requires.
     """
     ledger = outcome.ledger
     if not found.relevant():
@@ -106,6 +70,12 @@ def _by_rule(outcome: Answer, question: Question, rule: Draft, notes: Sequence[N
         abstained=False,
         citations=rule.sources,
         notes=tuple(str(note) for note in notes),
-        requirements=tuple(Requirement(part, ids) for part, ids in zip(question.parts, met, strict=True)),
-        stop_reason="answered",
+        requirements=_met(outcome.requirements, dict(zip(question.parts, met, strict=True))),
+    )
+
+
+def _met(needs: Sequence[Requirement], drafted: Mapping[str, tuple[int, ...]]) -> tuple[Requirement, ...]:
+    """The requirements; for a part of the question that no message met alone, what the draft rests on."""
+    return tuple(
+        need if need.met_by else Requirement(need.text, drafted.get(need.text, ())) for need in needs
     )

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from localmem.answering.accounting import count_model, note_forced, spent
+from localmem.answering.accounting import count_model, note_forced, spent, taken
 from localmem.answering.draft import Draft, draft
 from localmem.answering.notes import Note, make_notes
 from localmem.answering.prompting import REPLY_TOKENS, chat_prompt
@@ -52,7 +52,7 @@ def chat(
         notes = make_notes(found.sentences, rule)
         used = {note.sentence.message.id for note in notes}
         evidence = tuple(item for item in found.evidence if item.message.id in used)
-        recall.read(evidence)
+        taken(recall.ledger, evidence)
         yield Recalled(evidence)
         yield NotesMade(tuple(str(note) for note in notes))
     reply = Worded()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from localmem.answering.counting import COUNTED, counted_things, items
 from localmem.answering.question import Kind, Question
 from localmem.answering.sentences import Sentence
 from localmem.dates import day_text
@@ -21,16 +22,9 @@ QUESTION_DISCOUNT = 0.5
 """A sentence that asks seldom answers."""
 CLOSE = 0.85
 """Share of the best sentence's relevance from which on a sentence speaks of the same thing."""
-COUNTED = 0.6
-"""Share of the question that a sentence must cover to be an item of a count."""
-_COUNTED = re.compile(
-    r"\bhow many (.+?) (?:did|do|does|have|has|had|was|were|are|is|can|could)\b", re.IGNORECASE
-)
 _QUANTITY = re.compile(r"(?<![\w.,$€£])(\d[\d,]*)((?: [^\W\d][\w'’-]*){1,3})")
 UPDATES = 0.6
 """Share of the question that two sentences must cover for the later one to be an update of the other."""
-SAME = 0.6
-"""Jaccard overlap of terms from which on two counted sentences tell of the same item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +66,7 @@ def draft(question: Question, parts: Sequence[Sequence[Sentence]]) -> Draft:
     if question.kind is Kind.INTERVAL:
         return _interval(question, parts)
     if question.kind is Kind.COUNT:
-        return _told_number(question, parts[0]) or _count(parts[0])
+        return _told_number(question, parts[0]) or _count(question, parts[0])
     if question.kind is Kind.WHEN:
         return _when(parts[0])
     return _latest(parts[0])
@@ -124,10 +118,7 @@ def _told_number(question: Question, sentences: Sequence[Sentence]) -> Draft | N
 
     The latest wins, among sentences that cover the question. None: nobody told one.
     """
-    counted = _COUNTED.search(question.text)
-    if counted is None:
-        return None
-    things = set(terms(counted[1]))
+    things = counted_things(question.text)
     told = [
         (sentence, found[1])
         for _, sentence in rank(sentences)
@@ -141,20 +132,10 @@ def _told_number(question: Question, sentences: Sequence[Sentence]) -> Draft | N
     return Draft(f"{value}. {_quote(sentence)}", (sentence,), value)
 
 
-def _count(sentences: Sequence[Sentence]) -> Draft:
-    items: list[tuple[set[str], Sentence]] = []
-    for _, sentence in rank(sentences):
-        told = (
-            sentence.message.role is Role.USER and not sentence.attached and not sentence.text.endswith("?")
-        )
-        if not told or sentence.coverage < COUNTED:
-            continue
-        have = set(terms(sentence.text))
-        if all(len(have & other) < SAME * len(have | other) for other, _ in items):
-            items.append((have, sentence))
-    if not items:
+def _count(question: Question, sentences: Sequence[Sentence]) -> Draft:
+    counted = sorted(items(question, [sentence for _, sentence in rank(sentences)]), key=_time)
+    if not counted:
         return _latest(sentences)
-    counted = sorted((sentence for _, sentence in items), key=_time)
     listing = "; ".join(f"({n}) {sentence.dated_text()}" for n, sentence in enumerate(counted, 1))
     value = str(len(counted))
     return Draft(f"{value}, as far as I was told: {listing}", tuple(counted), value)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date, timedelta
 from enum import StrEnum
 
+from localmem.dates import Lean, dates_in
 from localmem.index.tokens import query_terms, terms
 
 
@@ -50,6 +52,7 @@ _PERIOD = re.compile(
     r"|october|november|december)\b(?:\s+\d{4})?",
     re.IGNORECASE,
 )
+_BOUND = re.compile(r"\b(since|from|after|before|until|till|by|and|to) (?:the )?$", re.IGNORECASE)
 _ASKING = re.compile(
     r"\s*(?:who|whose|what|when|where|which|why|how|do you (?:remember|know)|did|does|was|were|is|are"
     r"|have|has)\b",
@@ -59,6 +62,10 @@ _FRAME = frozenset(
     terms("many often number day days week weeks month months year years date time long much pass")
 )
 """Stems that ask for a number or a date and so do not occur in the sentence that answers."""
+
+Days = tuple[date, date]
+"""First and last, both included."""
+EVER: Days = (date.min, date.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,8 @@ class Question:
     parts: tuple[str, ...]
     """The two events of an interval; else the question itself."""
     unit: str = "days"
+    asked: date | None = None
+    """The day that its relative dates count from; None: the newest day found."""
 
 
 def read_question(text: str) -> Question:
@@ -93,6 +102,29 @@ def read_question(text: str) -> Question:
 def is_question(text: str) -> bool:
     """Whether a text asks: by its mark or its first word."""
     return text.rstrip().endswith(("?", "？", "؟")) or bool(_ASKING.match(text))
+
+
+def period_of(text: str, asked: date) -> tuple[Days, str]:
+    """The days within which a question about the past, asked on a day, wants its answer; and the dates in it.
+
+    :data:`EVER` and no words for a question that names none.
+    """
+    first, last = EVER
+    mentions = dates_in(text, asked, Lean.PAST)
+    for mention in mentions:
+        bound = _BOUND.search(text, 0, mention.span[0])
+        match bound[1].lower() if bound else "in":
+            case "since" | "from":
+                first = mention.first
+            case "after":
+                first = mention.last + timedelta(1)
+            case "before":
+                last = mention.first - timedelta(1)
+            case "in":
+                first, last = mention.first, mention.last
+            case _:
+                last = mention.last
+    return (first, last), " ".join(text[slice(*mention.span)] for mention in mentions)
 
 
 def wanted_terms(text: str) -> tuple[str, ...]:

@@ -1,18 +1,17 @@
-"""One question's dealings with memory: what was searched, found and spent."""
+"""What a chat recalls for one message: what was searched, found and spent."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localmem.answering.accounting import spent
+from localmem.answering.accounting import opened_ledger, spent
 from localmem.answering.question import Kind, Question, is_question, read_question
 from localmem.answering.sentences import Sentence, sentences_of
 from localmem.retrieval.asked import read
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.store import SessionStore
-from localmem.types import Evidence, Ledger
+from localmem.types import Evidence
 
 RECORDS = 10
 """Messages taken as evidence for each part of a question."""
@@ -51,9 +50,8 @@ class Recall:
     def __init__(self, search: HybridSearch, sessions: SessionStore, only: Filter) -> None:
         self._search = search
         self._only = only
-        self.ledger = Ledger(layers=("raw",))
-        self.ledger.sessions, self.ledger.messages, characters = sessions.counts()
-        self.ledger.full_history_tokens = characters // 4
+        self.ledger = opened_ledger(sessions)
+        self.ledger.layers = ("raw",)
 
     def find(self, question: Question) -> Found:
         """What memory holds on each part of a question."""
@@ -79,8 +77,3 @@ class Recall:
         """Whether a text asks about the user or somebody who spoke, and not for something new."""
         asked = read(text, self._search.view().columns.names, None)
         return is_question(text) and (asked.first_person or bool(asked.speakers))
-
-    def read(self, evidence: Sequence[Evidence]) -> None:
-        """Enter the evidence that was taken."""
-        self.ledger.records = len(evidence)
-        self.ledger.sessions_opened = len({item.message.session_id for item in evidence})

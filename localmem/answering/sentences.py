@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import zip_longest
 
@@ -30,6 +30,8 @@ class Sentence:
     similarity: float
     """Cosine of its message with the question."""
     dates: tuple[DateMention, ...]
+    weights: Mapping[str, float] = field(compare=False, repr=False)
+    """The question's terms and their idf."""
 
     @property
     def relevance(self) -> float:
@@ -93,6 +95,7 @@ def sentences_of(evidence: Sequence[Evidence], weights: Mapping[str, float]) -> 
                     around=around,
                     similarity=item.similarity,
                     dates=tuple(dates_in(text, said)) if said else (),
+                    weights=weights,
                 )
             )
     return result

@@ -11,8 +11,9 @@ from localmem.disclosure.budget import Budget
 from localmem.errors import ModelMissing
 from localmem.models.calibration import Calibrations
 from localmem.models.catalog import ModelRole
-from localmem.roles.trust import Trust
-from localmem.types import Answer
+from localmem.reconstruction.fixed import FIXED, Fixed
+from localmem.roles.trust import TRUSTED, Trust
+from localmem.types import Answer, Message
 
 
 def agent_of(
@@ -40,6 +41,32 @@ def agent_of(
     )
 
 
+def fixed_of(
+    context: Context, calls: int | None, records: int | None, asked: datetime | None, no_llm: bool
+) -> Fixed:
+    """What policy ``fixed`` works with; a limit that is None is its own. The controller must be trusted."""
+    controller, trust = None, TRUSTED
+    if not no_llm and (controller := context.team.if_trusted(ModelRole.CONTROLLER)) is not None:
+        trust = context.team.standing(ModelRole.CONTROLLER).trust
+    return Fixed(
+        FIXED.calls if calls is None else calls,
+        records,
+        controller,
+        trust,
+        asked and asked.date(),
+    )
+
+
+def requirement_lines(found: Answer) -> Iterator[str]:
+    """What the question requires and the messages that met it, a line each; none if one was met."""
+    by_id = {item.message.id: item.message for item in found.evidence}
+    if len(found.requirements) == 1 and found.requirements[0].met_by:
+        return
+    for need in found.requirements:
+        met = ", ".join(_named(by_id[i]) for i in need.met_by)
+        yield f'  for "{need.text}": {met or "not found"}'
+
+
 def ledger_lines(found: Answer) -> Iterator[str]:
     """What an answer cost, a line each."""
     ledger = found.ledger
@@ -63,6 +90,10 @@ def ledger_lines(found: Answer) -> Iterator[str]:
         yield f"  by rule before it was resumed: {ledger.fallbacks_before} times"
     yield from (f"  forced: {forced}" for forced in ledger.forced)
     yield f"  stopped: {found.stop_reason} (policy {found.policy}, trace {found.trace})"
+
+
+def _named(message: Message) -> str:
+    return f"{message.external_id} ({message.sent_at:%Y-%m-%d})" if message.sent_at else message.external_id
 
 
 def _day(asked: datetime | None) -> date | datetime | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from localmem.cli.asking import agent_of, ledger_lines
+from localmem.cli.asking import agent_of, fixed_of, ledger_lines, requirement_lines
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.disclosure.budget import EFFORTS
 from localmem.errors import BadInput
@@ -21,6 +21,7 @@ from localmem.importers.run import import_files
 from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
+from localmem.reconstruction.fixed import FIXED
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.text import printable
 from localmem.types import Answer, Hit, Message
@@ -75,14 +76,16 @@ def search_command(
     type=click.Choice(["auto", "fixed", "agent"]),
     default="auto",
     show_default=True,
-    help="agent: a controller opens sessions layer by layer; auto: that, if its model is trusted.",
+    help="agent: a controller opens sessions layer by layer; fixed: search rounds complete a small set of "
+    "messages; auto: agent if the controller's model is trusted, else fixed.",
 )
 @click.option(
     "--effort",
     type=click.Choice(list(EFFORTS)),
     default="medium",
     show_default=True,
-    help="What the agent may spend; the options below replace single limits.",
+    help="What the agent may spend; the options below replace single limits, of policy fixed those of calls "
+    "and records.",
 )
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="N")
 @click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Iterations of the controller.")
@@ -129,7 +132,8 @@ def ask_command(
         assert agent is not None
         events = memory.resume(resume, model=model, trust=trust, agent=agent)
     else:
-        events = memory.answer(question, model=model, trust=trust, agent=agent)
+        fixed = FIXED if agent else fixed_of(context, max_calls, max_records, asked, no_llm)
+        events = memory.answer(question, model=model, trust=trust, agent=agent, fixed=fixed)
     found = _answered(events, context.say)
     if as_json:
         print_json(answer_json(found))
@@ -193,6 +197,7 @@ def _answer_text(found: Answer) -> str:
     by_id = {item.message.id: item.message for item in found.evidence}
     lines = [found.text]
     lines += [f"  [{n}] {_source_line(by_id[i])}" for n, i in enumerate(found.citations, 1)]
+    lines += requirement_lines(found)
     lines += ledger_lines(found)
     return printable("\n".join(lines))
 
@@ -237,6 +242,7 @@ def answer_json(found: Answer) -> dict[str, object]:
         ],
         "notes": found.notes,
         "requirements": [asdict(requirement) for requirement in found.requirements],
+        "rounds": [asdict(one) for one in found.rounds],
         "policy": found.policy,
         "stop_reason": found.stop_reason,
         "trace": found.trace,

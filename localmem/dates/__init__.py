@@ -6,7 +6,8 @@ the words before it change, ``reading`` finds them in a text.
 
 from __future__ import annotations
 
+from localmem.dates.days import Lean
 from localmem.dates.reading import DateMention, dates_in
 from localmem.dates.units import day_text
 
-__all__ = ["DateMention", "dates_in", "day_text"]
+__all__ = ["DateMention", "Lean", "dates_in", "day_text"]

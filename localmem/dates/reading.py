@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
 
-from localmem.dates.days import Days, Moment, Undecided
+from localmem.dates.days import Days, Lean, Moment, Undecided
 from localmem.dates.holidays import HOLIDAY
 from localmem.dates.naming import DECADES
 from localmem.dates.operators import extended
@@ -100,8 +100,8 @@ _CORE = compiled(
 _BARE = tuple(rule for rule in DATES if rule.heads)
 
 
-def dates_in(text: str, said: date) -> list[DateMention]:
-    """The dates that ``text``, said on day ``said``, names, in order.
+def dates_in(text: str, said: date, lean: Lean = Lean.NEAREST) -> list[DateMention]:
+    """The dates that ``text``, said on day ``said``, names, in order; ``lean`` is for those without a year.
 
     Impossible dates are passed over, and so are those of which it is not clear which day they mean.
     """
@@ -110,7 +110,7 @@ def dates_in(text: str, said: date) -> list[DateMention]:
         return []
     return [
         DateMention(found.span, found.days[0].first, found.days[0].last)
-        for found in _SENTENCES.find(lower, Moment(said))
+        for found in _SENTENCES.find(lower, Moment(said, lean=lean))
         if len(found.days) == 1 and not found.days[0].vague
     ]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from localmem.answering.accounting import opened_ledger
 from localmem.answering.answer import NOTHING_FOUND, STOPPED, conclude
 from localmem.answering.prompting import ANSWER
 from localmem.answering.question import Question, read_question
@@ -33,7 +34,7 @@ from localmem.roles.trust import TRUSTED, Trust
 from localmem.steps import DEPTH
 from localmem.store import Database, SessionStore
 from localmem.store.traces import StoredTrace, TraceStore
-from localmem.types import Answer, Ledger, Requirement
+from localmem.types import Answer
 
 POLICY = "agent"
 ANSWER_PROMPT = 700
@@ -107,20 +108,20 @@ class _Run:
         model: ChatModel | None,
         cancel: threading.Event | None,
     ) -> None:
-        self._question = question
         self._store = store
         self._agent = agent
         self._cancel = cancel
-        self._ledger = ledger = _opened_ledger(store.sessions)
+        self._ledger = ledger = opened_ledger(store.sessions)
         self._meter = meter = Meter(agent.budget, ledger, agent.clock)
         self._model = None if model is None else self._metered(model, counts=False)
         if self._model is not None:
             meter.keep(self._model.predict(ANSWER_PROMPT, ANSWER.max_tokens))
         asked = tracing.day_or_time(saved.body["asked"]) if saved else agent.asked
         records = Records(store.search, asked_on=asked.date() if isinstance(asked, datetime) else asked)
+        self._question = question = replace(question, asked=records.asked_on)
         asked = asked or records.asked_on or date.today()
         self._state = State(question, asked)
-        self._coverage = Coverage(question, records, store.search, store.sessions)
+        self._coverage = Coverage(question, records, store.sessions)
         summariser = None if agent.summariser is None else self._metered(agent.summariser)
         self._reader = Reader(store.database, self._coverage.relevance, ledger, summariser, cancel)
         self._controller = self._controlled(records)
@@ -161,9 +162,7 @@ class _Run:
         )
         model = None if reason == STOPPED else self._model
         made = yield from conclude(nothing, self._question, found, model, trust, self._cancel)
-        if made.stop_reason != STOPPED:
-            made = replace(made, stop_reason=reason)
-        made = replace(made, requirements=_met(nothing.requirements, made.requirements))
+        made = replace(made, requirements=self._coverage.timed(made.requirements, made.citations))
         limit, asked = self._agent.budget.steps, self._state.asked.isoformat()
         self._store.traces.finish(self._trace, made, {"asked": asked, "limit": limit})
         yield Answered(made)
@@ -205,18 +204,3 @@ class _Run:
         ledger.sessions_opened = len(drilled)
         ledger.layers = tuple(level.value for level in DEPTH if level.value in opened)
         ledger.depth = {level.value: finest[level.value] for level in DEPTH if finest[level.value]}
-
-
-def _met(needs: tuple[Requirement, ...], parts: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
-    """The requirements; for a part of the question that no message met alone, what the draft rests on."""
-    drafted = {part.text: part.met_by for part in parts}
-    return tuple(
-        need if need.met_by else Requirement(need.text, drafted.get(need.text, ())) for need in needs
-    )
-
-
-def _opened_ledger(sessions: SessionStore) -> Ledger:
-    ledger = Ledger()
-    ledger.sessions, ledger.messages, characters = sessions.counts()
-    ledger.full_history_tokens = characters // 4
-    return ledger

@@ -38,7 +38,7 @@ from localmem.store.layers import LayerStore
 
 SHOWN = 3
 """Turns that a found session shows."""
-COMPARED = 200
+COMPARED = 150
 """Units whose cosine is made exact, when the first look used a smaller form of the vectors."""
 
 

@@ -40,6 +40,8 @@ class Round:
     """Those carried out, in order."""
     added: tuple[int, ...]
     """Rows kept, in order."""
+    by: tuple[int, ...]
+    """For each of them the place of the action that found it first."""
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ def complete(initial: Sequence[int], schedule: Schedule, retrieve: Retrieve, bud
         kept = [row for row in dict.fromkeys(schedule.retain(state, found)) if row in found]
         kept = kept[: min(schedule.keep, budget.records - state.added)]
         state.evidence += kept
-        state.rounds.append(Round(tuple(done), tuple(kept)))
+        state.rounds.append(Round(tuple(done), tuple(kept), tuple(done.index(found[row]) for row in kept)))
     state.stop_reason = reason
     return state
 

@@ -32,7 +32,9 @@ def compose(
     """The rows of the initial evidence, in order, each once. ``select`` None: the greedy cover."""
     kept = prefilter([support.of_note(note) for note in notes], len(support.needs))
     offered = [notes[place] for place in kept]
-    selection = select(question, offered, support.needs) if select else cover(support, offered)
+    selection = select(question, offered, support.needs) if select else None
+    if selection is None:
+        selection = cover(support, offered)
     return ground(records, support, [offered[place] for place in sanitize(selection, len(offered))])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -54,8 +54,10 @@ class Reconstruction:
     """The same; a message that another process deleted meanwhile is left out."""
     composed: int
     """How many of ``rows`` stage I chose."""
+    needs: tuple[Need, ...]
+    """What the question requires."""
     requirements: tuple[Requirement, ...]
-    """With the messages that met them; none: not found."""
+    """The same with the messages that met them; none: not found."""
     rounds: tuple[Round, ...]
     calls: int
     """Retrieval calls of stage II; stage I's search for its pool is one more."""
@@ -68,6 +70,7 @@ def reconstruct(
     policy: Policy = Policy.FIXED,
     budget: Budget | None = None,
     *,
+    most: int | None = None,
     keep: int | None = None,
     residual: Matrix | None = None,
     decompose: Decompose | None = None,
@@ -75,15 +78,18 @@ def reconstruct(
 ) -> Reconstruction:
     """Compose and complete the evidence for a question.
 
-    ``budget`` and ``keep`` (records kept a round) None: the policy's own. ``residual`` is the map of
-    ``rsc``; None: it is trained now. ``decompose`` and ``select`` None: rules.
+    ``budget`` and ``keep`` (records kept a round) None: the policy's own. ``most`` limits all records, those
+    that stage I composed too. ``residual`` is the map of ``rsc``; None: it is trained now. ``decompose`` and
+    ``select`` None, or giving none: rules.
     """
     budget = budget or (Budget(calls=CALLS) if policy is Policy.RSC else Budget())
     needs = tuple(decompose(question) if decompose else ()) or needs_of(
         question, records.columns.names, records.asked_on
     )
     support = Support(records, needs)
-    initial = _composed(question, records, support, policy, select)
+    initial = _composed(question, records, support, policy, select)[:most]
+    if most is not None:
+        budget = replace(budget, records=min(budget.records, most - len(initial)))
     if policy is Policy.FCA_MS or not len(records):
         budget = Budget(0, 0, 0)
     views: dict[str, View] = dict(VIEWS)
@@ -95,6 +101,7 @@ def reconstruct(
         rows=tuple(state.evidence),
         messages=tuple(records.fetch(state.evidence)),
         composed=state.initial,
+        needs=needs,
         requirements=support.table(records, state.evidence),
         rounds=tuple(state.rounds),
         calls=state.calls,

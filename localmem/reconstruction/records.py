@@ -125,6 +125,16 @@ class Records:
         near = similarity(self.view, self.view.pieces.matrix @ direction)
         return np.where(near.known, near.message, np.float32(0))
 
+    def row(self, message_id: int) -> int | None:
+        """A message's row; None for one that came later."""
+        ids = self.columns.ids
+        row = int(np.searchsorted(ids, message_id))
+        return row if row < len(ids) and ids[row] == message_id else None
+
+    def closeness(self, text: str, message_ids: Sequence[int]) -> dict[int, float]:
+        """Cosine of some messages with a text; one without a vector is absent."""
+        return self._search.closeness(text, message_ids)
+
     def ordered(self, scores: Scores, least: float = 0.0) -> NDArray[np.int64]:
         """Rows that may be found and score more than ``least``, best first; equal ones by row."""
         rows = np.flatnonzero(self.allowed & (scores > least))

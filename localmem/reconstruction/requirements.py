@@ -36,6 +36,8 @@ class Need:
     kind: NeedKind
     text: str
     """In the question's words; what is searched for."""
+    days: tuple[date, date] | None = None
+    """First and last day that a time names; None: it names none. Its text alone may not tell them."""
 
 
 _LIST = re.compile(
@@ -100,7 +102,7 @@ def _needs(question: str, speakers: tuple[str, ...], asked_on: date | None) -> I
             yield Need(NeedKind.BRIDGE, named.strip(" ."))
     dated = dates_in(question, asked_on) if asked_on else []
     for mention in dated:
-        yield Need(NeedKind.TIME, question[slice(*mention.span)])
+        yield Need(NeedKind.TIME, question[slice(*mention.span)], (mention.first, mention.last))
     if not dated and (by_kind.kind is Kind.WHEN or read(question, speakers, None).wants_time):
         yield Need(NeedKind.TIME, "when")
 

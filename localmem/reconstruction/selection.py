@@ -30,8 +30,8 @@ class Selection:
     """Number of a requirement -> places of the notes that meet it."""
 
 
-Select = Callable[[str, Sequence[Note], Sequence[Need]], Selection]
-"""Chooses the smallest jointly sufficient subset for a question: a model, or :func:`cover`."""
+Select = Callable[[str, Sequence[Note], Sequence[Need]], Selection | None]
+"""Chooses the smallest jointly sufficient subset for a question; None: it cannot, :func:`cover` shall."""
 
 
 def prefilter(rows: Sequence[int], needs: int, most: int = KEPT) -> list[int]:

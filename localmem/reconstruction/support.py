@@ -70,13 +70,29 @@ class Support:
         return tuple(table)
 
 
+def timed(
+    needs: Sequence[Need], table: Sequence[Requirement], cited: Sequence[int], records: Records
+) -> tuple[Requirement, ...]:
+    """The table, where a time that no message met alone is met by the ids ``cited`` that are of it."""
+    rows = [row for row in map(records.row, cited) if row is not None]
+
+    def met(need: Need, known: Requirement) -> Requirement:
+        if known.met_by or need.kind is not NeedKind.TIME:
+            return known
+        timely = _timely(records, need)
+        ids = tuple(int(records.columns.ids[row]) for row in rows if timely[row])
+        return Requirement(known.text, ids[:METS])
+
+    return tuple(met(*pair) for pair in zip(needs, table, strict=True))
+
+
 def _timely(records: Records, need: Need) -> NDArray[np.bool_]:
     """Which messages name a time or were sent when the requirement says."""
     columns = records.columns
-    timely: NDArray[np.bool_] = columns.names_time > 0
-    for first, last in records.asked(need.text).days:
-        timely = (columns.day >= first.toordinal()) & (columns.day <= last.toordinal() + AFTER)
-    return timely
+    if need.days is None:
+        return np.asarray(columns.names_time > 0)
+    first, last = need.days
+    return np.asarray((columns.day >= first.toordinal()) & (columns.day <= last.toordinal() + AFTER))
 
 
 AFTER = 14

@@ -104,9 +104,13 @@ def select(
         selection(len(candidates)),
         cancel=cancel,
         deadline=deadline,
-        question=question,
-        candidates=numbered(candidates),
+        **_selected_from(question, candidates),
     )
+
+
+def selection_ask(question: str, candidates: Sequence[str]) -> ChatMessage:
+    """The last message of :func:`select`'s prompt, to measure how many candidates it has room for."""
+    return SELECT.ask(**_selected_from(question, candidates))
 
 
 def reflect(
@@ -126,6 +130,10 @@ def reflect(
 def reflection_ask(question: str, tried: Sequence[str], facts: Sequence[str]) -> ChatMessage:
     """The last message of :func:`reflect`'s prompt, to measure how many facts it has room for."""
     return REFLECT.ask(**_reflected_on(question, tried, facts))
+
+
+def _selected_from(question: str, candidates: Sequence[str]) -> dict[str, str]:
+    return {"question": question, "candidates": numbered(candidates)}
 
 
 def _reflected_on(question: str, tried: Sequence[str], facts: Sequence[str]) -> dict[str, str]:

@@ -47,9 +47,9 @@ class TraceStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, question: str, answer: Answer) -> int:
-        """Keep how ``answer`` came about; return the trace's id."""
-        return self.open(question, _body(answer))
+    def save(self, question: str, answer: Answer, more: Mapping[str, Any]) -> int:
+        """Keep how ``answer`` came about, ``more`` beside it; return the trace's id."""
+        return self.open(question, {**_body(answer), **more})
 
     def open(self, question: str, body: Mapping[str, Any]) -> int:
         """Begin a trace; return its id."""

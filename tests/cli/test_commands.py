@@ -99,7 +99,7 @@ def test_search_has_the_documented_fields(run: Run, history: Path) -> None:
 def test_ask_has_the_documented_fields_and_cites_its_evidence(run: Run, history: Path) -> None:
     run("import", str(history))
     answer = as_json(run("ask", "What is my cat called?", "--no-llm", "--json"))
-    fields = "answer abstained citations evidence notes requirements policy stop_reason trace ledger"
+    fields = "answer abstained citations evidence notes requirements policy stop_reason trace ledger rounds"
     assert set(answer) == set(fields.split())
     assert set(answer["evidence"][0]) == {
         "message_id",

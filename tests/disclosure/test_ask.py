@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from localmem.cli import main
 from localmem.models.library import Library
+from localmem.models.protocols import ChatMessage
 from localmem.models.scripted import ScriptedModel
 from localmem.probing.team import Team
 from localmem.roles.trust import TRUSTED, Trust
@@ -136,3 +138,59 @@ def test_stats_of_traces_advise_on_the_most_steps(run: Run) -> None:
     text = run("stats", "--traces")[1]
     assert "2 answers of policy agent" in text
     assert f"--max-steps {found['advice']}" in text
+
+
+FIXED = ("--no-llm", "--policy", "fixed")
+
+
+def test_json_of_policy_fixed_has_the_rounds_and_what_met_each_requirement(run: Run) -> None:
+    found = as_json(run("ask", QUESTION, *FIXED, "--json"))
+    assert found["policy"] == "fixed"
+    evidence = {one["message_id"] for one in found["evidence"]}
+    assert [set(one) for one in found["rounds"]] == [{"view", "cue", "new"}] * len(found["rounds"])
+    assert {message for one in found["rounds"] for message in one["new"]} == evidence
+    assert {one["cue"] for one in found["rounds"]} == {QUESTION}
+    assert found["ledger"]["retrieval_calls"] == len(found["rounds"]) > 1
+    for need in found["requirements"]:
+        assert set(need) == {"text", "met_by"}
+        assert evidence.issuperset(need["met_by"])
+
+
+def test_limits_of_calls_and_records_hold_for_policy_fixed(run: Run) -> None:
+    limits = ("--max-calls", "2", "--max-records", "7")
+    found = as_json(run("ask", QUESTION, *FIXED, "--json", *limits))
+    assert found["ledger"]["retrieval_calls"] == len(found["rounds"]) == 2
+    assert found["ledger"]["records"] == len(found["evidence"]) == 7
+    assert found["stop_reason"] in {"calls spent", "records spent"}
+
+
+def test_requirements_are_printed_when_there_are_several_or_one_is_not_found(run: Run) -> None:
+    assert "\n  for " not in run("ask", "What is my cat called?", *FIXED)[1]
+    alone = run("ask", "Who is Zorblax?", *FIXED)[1]
+    assert '  for "Who is Zorblax?": not found' in alone
+    several = run("ask", "When did I adopt Miso?", *FIXED)[1]
+    lines = [line for line in several.splitlines() if line.startswith('  for "')]
+    assert len(lines) > 1
+    assert any(re.search(r": \S+ \(\d{4}-\d\d-\d\d\)", line) for line in lines)
+
+
+def test_the_date_of_the_question_counts_for_policy_fixed_too(run: Run) -> None:
+    asked = ("ask", "What did I do last month?", *FIXED, "--json")
+    march, april = (
+        {need["text"]: need["met_by"] for need in as_json(run(*asked, "--date", day))["requirements"]}
+        for day in ("2026-04-12", "2026-05-12")
+    )
+    assert march["last month"] != april["last month"]
+
+
+def test_policy_fixed_asks_its_controller_if_it_is_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reply(prompt: tuple[ChatMessage, ...]) -> str:
+        return '{"numbers": ["1"]}' if "\nNotes:" in prompt[-1].text else '{"queries": ["weekly meeting"]}'
+
+    monkeypatch.setattr(Library, "chat_model", lambda self, role, background=False: ScriptedModel(reply))
+    for trusted, needs in ((True, "weekly meeting"), (False, QUESTION)):
+        standing = SimpleNamespace(trust=Trust(trusted, reason="probed"), trusted=trusted)
+        monkeypatch.setattr(Team, "standing", lambda self, role, s=standing: s)
+        found = as_json(run("ask", QUESTION, "--policy", "fixed", "--json"))
+        assert found["requirements"][0]["text"] == needs
+        assert not [one for one in found["ledger"]["fallbacks"] if one.startswith("controller")]

@@ -36,7 +36,8 @@ def ids(reconstruction: Reconstruction) -> list[str]:
 
 def answer(memory: Memory, reconstruction: Reconstruction) -> str:
     question = read_question(QUESTION)
-    return draft(question, found(question, reconstruction, memory.retrieval).parts).text
+    gathered = [(message, "raw") for message in reconstruction.messages]
+    return draft(question, found(question, gathered, Records(memory.retrieval)).parts).text
 
 
 def test_one_search_and_composition_alone_find_the_order_and_miss_the_arrival(shutter: Memory) -> None:

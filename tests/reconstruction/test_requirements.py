@@ -1,12 +1,17 @@
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localmem.reconstruction.requirements import MOST, first_person, needs_of
+from localmem.memory import Memory
+from localmem.reconstruction.records import Records
+from localmem.reconstruction.requirements import MOST, NeedKind, first_person, needs_of
+from localmem.reconstruction.support import Support
+from localmem.types import NewSession
 
 SPEAKERS = ("ana", "ben lee")
 
@@ -77,3 +82,16 @@ def test_the_first_person_is_a_speaker_or_a_name_inside_the_sentence(
     question: str, person: str | None
 ) -> None:
     assert first_person(question, SPEAKERS) == person
+
+
+def test_a_time_is_met_by_what_was_said_in_it_although_its_words_alone_name_no_day(
+    memory: Memory, said: Callable[..., NewSession]
+) -> None:
+    for day in (datetime(2026, 3, 17, tzinfo=UTC), datetime(2026, 6, 2, tzinfo=UTC)):
+        memory.add(said("I finished reading a book.", session=str(day), at=day))
+    memory.wait_embedded()
+    records = Records(memory.retrieval)
+    needs = needs_of("Which book have I finished reading since March?", (), records.asked_on)
+    (when,) = (number for number, need in enumerate(needs) if need.kind is NeedKind.TIME)
+    assert needs[when].text == "March"
+    assert Support(records, needs).met[:, when].tolist() == [True, False]

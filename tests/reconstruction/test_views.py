@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
@@ -73,7 +73,10 @@ def test_a_time_is_met_only_by_the_time_of_something_that_was_asked_about(memory
     ]:
         memory.add(NewSession("test", name, (NewMessage(Role.USER, text, external_id=name, sent_at=day),)))
     memory.wait_embedded()
-    needs = (Need(NeedKind.FACT, "the marathon"), Need(NeedKind.TIME, "in May 2023"))
+    needs = (
+        Need(NeedKind.FACT, "the marathon"),
+        Need(NeedKind.TIME, "in May 2023", (date(2023, 5, 1), date(2023, 5, 31))),
+    )
     support = Support(Records(memory.retrieval), needs)
     assert np.array_equal(support.met, [[True, True], [True, False], [False, False]])
     assert support.missing([1]) == [needs[1]]
