@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from localmem.answering.draft import Draft
 from localmem.answering.notes import Note
 from localmem.index.tokens import terms
+from localmem.types import Role
 
 SUPPORTED = 0.6
 """Share of an answer's terms that its notes and question must have."""
@@ -17,6 +18,9 @@ CITED = 0.34
 _NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b")
 
+_YOU = re.compile(r"\byou(?:rs?|rself)?\b", re.IGNORECASE)
+_SELF = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours|ourselves)\b", re.IGNORECASE)
+
 
 def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft) -> str | None:
     """Why ``answer`` may not stand, or None when the notes carry it.
@@ -24,7 +28,7 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     A number or a name that stands neither in the notes nor in question or draft was invented; so is
     an answer most of whose words come from nowhere, or that adds nothing said to the question (the day
     on which a note was told is nothing said). What code computed must be in it, and where the latest wins,
-    the latest.
+    the latest. "You" is who asks, or who told it without a name.
     """
     material = "\n".join([*(str(note) for note in notes), question, draft.text])
     numbers = set(_NUMBER.findall(material))
@@ -39,6 +43,9 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
         return "it says nothing"
     if any(not re.search(rf"\b{n}\b", answer) for n in _NUMBER.findall(draft.value)):
         return f"it leaves out {draft.value}, which was computed"
+    asker = any(not n.sentence.message.speaker and n.sentence.message.role is Role.USER for n in notes)
+    if _YOU.search(answer) and not (asker or _SELF.search(question) or _YOU.search(question)):
+        return "it tells of you what was asked of somebody else"
     if _outdated(words, draft):
         return "it tells what was so earlier"
     if len(words & set(terms(material))) < SUPPORTED * len(words):

@@ -13,7 +13,7 @@ from localmem.roles.trust import Trust
 THRESHOLDS = {
     ModelRole.SUMMARISER: 0.75,
     ModelRole.CONTROLLER: 0.85,
-    ModelRole.ANSWERER: 0.7,
+    ModelRole.ANSWERER: 0.6,
     ModelRole.JUDGE: 0.9,
 }
 """Least share of the items that a role needs.
@@ -21,7 +21,7 @@ THRESHOLDS = {
 Summariser: each summary is checked against its messages and an extractive one stands in, so one in four
 may fail before the idle time is wasted. Controller: a wrong choice costs a step and its tokens, and several
 are made for each question. Answerer: each answer is checked and the rule's stands in; below this the
-reader mostly waits for nothing. Judge: its errors are errors of the reported figure, and differences of a few
+reader waits for nothing about every other time. Judge: its errors are errors of the reported figure, and differences of a few
 points are what an evaluation is for.
 """
 _FILE = "probes.json"

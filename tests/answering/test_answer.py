@@ -14,7 +14,7 @@ from localmem.importers.run import import_files
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
 from localmem.roles.trust import Trust
-from localmem.types import Answer, NewSession
+from localmem.types import Answer, NewMessage, NewSession, Role
 
 Said = Callable[..., NewSession]
 MARCH = datetime(2026, 3, 10, 9, tzinfo=UTC)
@@ -222,3 +222,16 @@ def test_a_model_that_was_forced_is_used_and_the_ledger_says_so(dentist: Memory)
     assert isinstance(last, Answered)
     assert last.answer.text == "Dr Brook."
     assert last.answer.ledger.forced == ["answerer: forced, its probe's 0.20 is below 0.70"]
+
+
+def test_what_was_asked_of_somebody_else_is_not_told_of_you(memory: Memory) -> None:
+    told = (NewMessage(Role.USER, "I went to a support group yesterday.", "Caroline", sent_at=MAY),)
+    memory.add(NewSession("test", "s", told))
+    memory.wait_embedded()
+    question = "When did Caroline go to the support group?"
+    answer = ask(memory, question, ScriptedModel(["You went to a support group on 9 May 2026."]))
+    assert answer.ledger.fallbacks == ["answerer: it tells of you what was asked of somebody else"]
+    right = "Caroline went to a support group on 9 May 2026."
+    assert ask(memory, question, ScriptedModel([right])).text == right
+    mine = ask(memory, "When did I go to the support group?", ScriptedModel(["You went on 9 May 2026."]))
+    assert mine.text == "You went on 9 May 2026."
