@@ -18,6 +18,9 @@ CITED = 0.34
 _NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b")
 
+_DAY = r"\d{1,2} [A-Z][a-z]+ \d{4}"
+_COPIED = re.compile(rf"\W*(?:- |[^:\n]{{1,60}} \({_DAY}\):|{_DAY}, [^:\n]{{1,60}}:)")
+"""The form of a note or of the rule's answer. A model that copies it mixes one's day with the other's words."""
 _YOU = re.compile(r"\byou(?:rs?|rself)?\b", re.IGNORECASE)
 _SELF = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours|ourselves)\b", re.IGNORECASE)
 
@@ -53,7 +56,7 @@ def unsupported(answer: str, notes: Sequence[Note], question: str, draft: Draft)
     said = " ".join([*(note.sentence.text for note in notes), draft.value])
     if answer.strip().endswith("?") or not (words - set(terms(question))) & set(terms(said)):
         return "it only repeats the question"
-    if answer.lstrip().startswith("- "):
+    if _COPIED.match(answer):
         return "it copies the notes"
     return None
 

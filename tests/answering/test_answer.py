@@ -235,3 +235,16 @@ def test_what_was_asked_of_somebody_else_is_not_told_of_you(memory: Memory) -> N
     assert ask(memory, question, ScriptedModel([right])).text == right
     mine = ask(memory, "When did I go to the support group?", ScriptedModel(["You went on 9 May 2026."]))
     assert mine.text == "You went on 9 May 2026."
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        "- 10 May 2026, user: My dentist is Dr Brook now.",
+        "10 May 2026, user: My dentist is Dr Brook now.",
+        "You (10 March 2026): My dentist is Dr Brook now.",
+    ],
+)
+def test_a_copied_note_does_not_stand(dentist: Memory, copied: str) -> None:
+    answer = ask(dentist, "Who is my dentist?", ScriptedModel([copied]))
+    assert answer.ledger.fallbacks == ["answerer: it copies the notes"]
