@@ -20,7 +20,7 @@ _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-z]+\b")
 
 _DAY = r"\d{1,2} [A-Z][a-z]+ \d{4}"
 _COPIED = re.compile(rf"\W*(?:- |[^:\n]{{1,60}} \({_DAY}\):|{_DAY}, [^:\n]{{1,60}}:)")
-"""The form of a note or of the rule's answer. A model that copies it mixes one's day with the other's words."""
+"""The form of a note or of the rule's answer. A model that copies it mixes one's day with another's words."""
 _YOU = re.compile(r"\byou(?:rs?|rself)?\b", re.IGNORECASE)
 _SELF = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours|ourselves)\b", re.IGNORECASE)
 

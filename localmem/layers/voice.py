@@ -64,7 +64,7 @@ def name_of(message: Message) -> str:
 
 
 def speaker_words(messages: Sequence[Message]) -> frozenset[str]:
-    """The names of those who talk, in lower case, and the short forms that begin them (Mel of Melanie)."""
+    """The names of those who talk, in lower case, and the short forms that begin them (Kat of Katrin)."""
     full = {word for message in messages for word in message.speaker.lower().split()[:4]}
     return frozenset(name[:end] for name in full for end in range(min(3, len(name)), min(len(name), 20) + 1))
 

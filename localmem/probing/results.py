@@ -21,8 +21,8 @@ THRESHOLDS = {
 Summariser: each summary is checked against its messages and an extractive one stands in, so one in four
 may fail before the idle time is wasted. Controller: a wrong choice costs a step and its tokens, and several
 are made for each question. Answerer: each answer is checked and the rule's stands in; below this the
-reader waits for nothing about every other time. Judge: its errors are errors of the reported figure, and differences of a few
-points are what an evaluation is for.
+reader waits for nothing about every other time. Judge: its errors are errors of the reported figure, and
+differences of a few points are what an evaluation is for.
 """
 _FILE = "probes.json"
 

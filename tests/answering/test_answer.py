@@ -225,15 +225,15 @@ def test_a_model_that_was_forced_is_used_and_the_ledger_says_so(dentist: Memory)
 
 
 def test_what_was_asked_of_somebody_else_is_not_told_of_you(memory: Memory) -> None:
-    told = (NewMessage(Role.USER, "I went to a support group yesterday.", "Caroline", sent_at=MAY),)
+    told = (NewMessage(Role.USER, "I went to a choir yesterday.", "Gerda", sent_at=MAY),)
     memory.add(NewSession("test", "s", told))
     memory.wait_embedded()
-    question = "When did Caroline go to the support group?"
-    answer = ask(memory, question, ScriptedModel(["You went to a support group on 9 May 2026."]))
+    question = "When did Gerda go to the choir?"
+    answer = ask(memory, question, ScriptedModel(["You went to a choir on 9 May 2026."]))
     assert answer.ledger.fallbacks == ["answerer: it tells of you what was asked of somebody else"]
-    right = "Caroline went to a support group on 9 May 2026."
+    right = "Gerda went to a choir on 9 May 2026."
     assert ask(memory, question, ScriptedModel([right])).text == right
-    mine = ask(memory, "When did I go to the support group?", ScriptedModel(["You went on 9 May 2026."]))
+    mine = ask(memory, "When did I go to the choir?", ScriptedModel(["You went on 9 May 2026."]))
     assert mine.text == "You went on 9 May 2026."
 
 

@@ -151,13 +151,13 @@ def test_a_relative_period_counts_from_the_day_of_the_question() -> None:
 
 
 def test_only_the_person_asked_about_tells_items() -> None:
-    question = "How many times has Melanie gone to the beach?"
+    question = "How many times has Katrin gone to the beach?"
     messages = [
-        message(0, ("I went to the beach.", APRIL, 1), "Melanie"),
-        message(1, ("Melanie, I went to the beach.", MAY, 2), "Caroline"),
+        message(0, ("I went to the beach.", APRIL, 1), "Katrin"),
+        message(1, ("Katrin, I went to the beach.", MAY, 2), "Gerda"),
     ]
     (item,) = items(read_question(question), sentences(question, messages))
-    assert item.message.speaker == "Melanie"
+    assert item.message.speaker == "Katrin"
 
 
 def test_two_mentions_of_one_occasion_are_one_item() -> None:
