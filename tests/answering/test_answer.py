@@ -233,7 +233,7 @@ def test_what_was_asked_of_somebody_else_is_not_told_of_you(memory: Memory) -> N
     assert answer.ledger.fallbacks == ["answerer: it tells of you what was asked of somebody else"]
     right = "Gerda went to a choir on 9 May 2026."
     assert ask(memory, question, ScriptedModel([right])).text == right
-    mine = ask(memory, "When did I go to the choir?", ScriptedModel(["You went on 9 May 2026."]))
+    mine = ask(memory, "When was I at the choir?", ScriptedModel(["You went on 9 May 2026."]))
     assert mine.text == "You went on 9 May 2026."
 
 
