@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,10 @@ from localmem.models.library import Library
 from localmem.paths import default_database, default_home
 from localmem.probing.team import Team
 from localmem.text import printable
+
+
+class _TimeIsUp(Exception):
+    """Waiting was limited."""
 
 
 class Context:
@@ -68,12 +73,23 @@ class Context:
             *(columns or counting), console=console, disable=self.quiet or not console.is_terminal
         )
 
-    def embed(self, memory: Memory) -> None:
-        """Wait for the vectors of what was stored, with a progress bar."""
+    def embed(self, memory: Memory, seconds: float | None = None) -> bool:
+        """Wait for the vectors of what was stored, with a progress bar; False when time was up before."""
         total = memory.pending()
+        ends = None if seconds is None else time.monotonic() + seconds
         with self.progress() as bar:
             task = bar.add_task("embedding", total=total)
-            memory.wait_embedded(lambda pending: bar.update(task, completed=max(total - pending, 0)))
+
+            def show(pending: int) -> None:
+                bar.update(task, completed=max(total - pending, 0))
+                if pending and ends is not None and time.monotonic() >= ends:
+                    raise _TimeIsUp
+
+            try:
+                memory.wait_embedded(show)
+            except _TimeIsUp:
+                return False
+        return True
 
     def run_chat(self, session_id: int | None, last: bool) -> None:
         """Open the chat. Raises ModelMissing before the screen changes.

@@ -44,7 +44,9 @@ def build_command(
                 lambda done, total: bar.update(task, completed=done, total=total),
             )
         memory = context.memory()
-    context.embed(memory)
+    if not context.embed(memory, max_seconds):
+        context.say(f"Time is up; {memory.pending()} pieces of work wait. Go on: localmem build")
+        return
     model = None
     if layer is not None:
         model = context.team.if_trusted(ModelRole.SUMMARISER, background=True)
@@ -53,9 +55,12 @@ def build_command(
     if as_json:
         print_json(report)
         return
+    if layer is None:
+        context.say("Every message has its vector and every turn its summary.")
+        return
     rejected = f", {report['rejected']} statements rejected" if model else ""
     context.say(
-        f"{layer or 'summary'}: {report['made']} made, {report['failed']} failed{rejected}, "
+        f"{layer}: {report['made']} made, {report['failed']} failed{rejected}, "
         f"{report['left']} left, {report['seconds']} s"
     )
 

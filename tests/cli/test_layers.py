@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from localmem.models.hashing import HashEmbedder
 from localmem.models.protocols import ChatMessage
 from localmem.models.scripted import ScriptedModel
 from localmem.probing.team import Team
+from localmem.types import NewMessage, NewSession, Role
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -192,3 +194,27 @@ def test_a_judge_looks_at_summaries_by_models_only_if_it_is_trusted(
     verdicts = as_json(run("stats", "--judge", "5", "--json"))["judged"]
     assert verdicts == {"faithful": 1, "unfaithful": 0, "unscored": 1}
     assert "judged: 1 faithful, 0 not, 1 without a verdict" in run("stats", "--judge", "5")[1]
+
+
+def test_build_keeps_to_its_time_and_goes_on_later(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(self: HashEmbedder, texts: list[str]) -> object:
+        time.sleep(0.4)
+        return embed(self, texts)
+
+    embed = HashEmbedder.embed_documents
+    with Memory(tmp_path / "t.db", HashEmbedder(384)) as memory:
+        memory.add(NewSession("test", "late", (NewMessage(Role.USER, "I like figs."),)))
+        memory.wait_embedded()
+        memory._database.connection().execute("DELETE FROM vector")
+        memory._database.connection().execute(
+            "INSERT OR IGNORE INTO pending_embedding SELECT id FROM message"
+        )
+    monkeypatch.setattr(HashEmbedder, "embed_documents", slowly)
+    code, _, err = run("build", "--max-seconds", "0")
+    assert code == 0
+    assert "Go on: localmem build" in err
+    code, _, err = run("build")
+    assert code == 0
+    assert "Every message has its vector" in err
