@@ -58,11 +58,20 @@ def fixed_of(
 
 
 def requirement_lines(found: Answer) -> Iterator[str]:
-    """What the question requires and the messages that met it, a line each; none if one was met."""
+    """What the question requires and the messages that met it, a line each; none if there is but one, met.
+
+    A name that was met and stands in another requirement is not told apart.
+    """
     by_id = {item.message.id: item.message for item in found.evidence}
-    if len(found.requirements) == 1 and found.requirements[0].met_by:
+    whole = [need.text.lower() for need in found.requirements]
+    told = [
+        need
+        for need in found.requirements
+        if not need.met_by or not any(need.text.lower() in text != need.text.lower() for text in whole)
+    ]
+    if len(told) == 1 and told[0].met_by:
         return
-    for need in found.requirements:
+    for need in told:
         met = ", ".join(_named(by_id[i]) for i in need.met_by)
         yield f'  for "{need.text}": {met or "not found"}'
 

@@ -104,7 +104,7 @@ def _needs(question: str, speakers: tuple[str, ...], asked_on: date | None) -> I
     for mention in dated:
         yield Need(NeedKind.TIME, question[slice(*mention.span)], (mention.first, mention.last))
     if not dated and (by_kind.kind is Kind.WHEN or read(question, speakers, None).wants_time):
-        yield Need(NeedKind.TIME, "when")
+        yield Need(NeedKind.TIME, "its day or time")
 
 
 def _alternatives(question: str) -> tuple[str, ...]:
