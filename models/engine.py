@@ -69,6 +69,10 @@ class LlamaEngine:
         """End the generation at its next native operation, about 15 ms away; from any thread."""
         self._model.stop()
 
+    def rest(self) -> None:
+        """Nothing is asked for: do what would make the next call wait."""
+        self._reuse.rest()
+
     def generate(
         self,
         messages: list[ChatMessage],

@@ -36,6 +36,7 @@ from localmem.models.errors import LocalmemError, ModelOutOfMemory
 from localmem.models.protocols import ChatMessage, Finished, TextDelta
 
 _ALIVE_EVERY = 1.0  # seconds
+_REST = 0.1  # seconds without a request after which the engine may tidy up
 # What the loader of shared libraries and Python say when they get no memory, in exceptions of any
 # type. The loader says the same, with a reason, where a file system forbids to execute.
 _NO_MEMORY = re.compile(
@@ -52,6 +53,8 @@ class Engine(Protocol):
     def count(self, messages: list[ChatMessage]) -> int: ...  # noqa: D102
 
     def stop(self) -> None: ...  # noqa: D102
+
+    def rest(self) -> None: ...  # noqa: D102
 
     def generate(  # noqa: D102
         self,
@@ -134,8 +137,14 @@ class _Host:
         os._exit(0)  # the parent is gone; the other thread may be deep in native code
 
     def _generate_all(self) -> None:
+        request = self._waiting.get()
         while True:
-            self._generate(self._waiting.get())
+            self._generate(request)
+            try:
+                request = self._waiting.get(timeout=_REST)
+            except queue.Empty:
+                self._engine.rest()
+                request = self._waiting.get()
 
     def _cancel(self, request: int) -> None:
         with self._state:

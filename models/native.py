@@ -185,10 +185,14 @@ class NativeModel:
         llama_cpp.llama_memory_clear(self._memory, True)
         self.held.clear()
 
+    def state_size(self) -> int:
+        """Bytes of a copy of the state."""
+        return int(llama_cpp.llama_state_seq_get_size(self._context.ctx, 0))
+
     def state(self) -> State | None:
         """A copy of the state, without logits; None when there is no memory for it."""
         try:
-            data: State = np.empty(llama_cpp.llama_state_seq_get_size(self._context.ctx, 0), np.uint8)
+            data: State = np.empty(self.state_size(), np.uint8)
         except MemoryError:
             return None
         written = llama_cpp.llama_state_seq_get_data(self._context.ctx, _bytes(data), len(data), 0)

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from localmem.models.states import WORTH, SavedStates, State, shared_length
 
+_QUICK = 64 * 2**20  # bytes
+
 
 class Window(Protocol):
     """The tokens that a model holds; see :class:`localmem.models.native.NativeModel`."""
@@ -19,6 +21,8 @@ class Window(Protocol):
     def cut(self, length: int) -> bool: ...  # noqa: D102
 
     def clear(self) -> None: ...  # noqa: D102
+
+    def state_size(self) -> int: ...  # noqa: D102
 
     def state(self) -> State | None: ...  # noqa: D102
 
@@ -83,6 +87,14 @@ class PrefixReuse:
             return self.resume(prompt)
         self._future = prompt.future
         return shared
+
+    def rest(self) -> None:
+        """Save now what the next prompt may take the window from: it need not wait for that then.
+
+        Only what is copied in no time: of a large model it would be done in vain after every turn of a chat.
+        """
+        if self._window.state_size() <= _QUICK:
+            self._keep_what_would_be_lost(0)
 
     def keep_fixed(self) -> None:
         """Keep what is held, a fixed prefix, for later calls and runs."""

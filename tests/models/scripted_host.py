@@ -39,6 +39,9 @@ class ScriptedEngine:
     def count(self, messages: list[ChatMessage]) -> int:
         return sum(len(message.text.split()) for message in messages)
 
+    def rest(self) -> None:
+        pass
+
     def stop(self) -> None:
         self.stopping = True
 

@@ -32,6 +32,9 @@ class FakeWindow:
     def clear(self) -> None:
         self.held.clear()
 
+    def state_size(self) -> int:
+        return 4 * len(self.held)
+
     def state(self) -> State | None:
         return np.array(self.held, np.int32).view(np.uint8) if self.has_memory else None
 
@@ -175,3 +178,31 @@ def test_a_conversation_outlives_many_single_questions(window: FakeWindow) -> No
     for number in range(10, 20):
         model.call(ask(number), future=Future.POSSIBLE)
     assert model.call(chat + ask(3) + ask(4), future=Future.LIKELY) == 50
+
+
+def test_what_was_saved_in_a_rest_is_not_copied_when_the_window_is_wanted(window: FakeWindow) -> None:
+    model = Model(window)
+    model.call(RULES_A + ask(1), fixed=100, future=Future.LIKELY, answer=ask(2))
+    model.reuse.rest()
+    window.has_memory = False  # a copy from now on would find none, and drop all that is kept
+    assert model.call(RULES_B + ask(3), fixed=100) == 150
+    assert model.call(RULES_A + ask(1) + ask(2) + ask(4), fixed=100) == 50
+
+
+def test_a_rest_keeps_nothing_of_a_structured_call(window: FakeWindow) -> None:
+    model = Model(window)
+    model.call(RULES_A + ask(1), fixed=100)
+    kept = len(model.saved._states)
+    model.reuse.rest()
+    assert len(model.saved._states) == kept
+
+
+def test_a_large_state_is_not_copied_after_every_turn(
+    window: FakeWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localmem.models.reuse._QUICK", 100)
+    model = Model(window)
+    model.call(RULES_A + ask(1), fixed=100, future=Future.LIKELY, answer=ask(2))
+    kept = len(model.saved._states)
+    model.reuse.rest()
+    assert len(model.saved._states) == kept
