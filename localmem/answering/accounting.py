@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import Finished
 from localmem.roles.trust import Trust
 from localmem.store import SessionStore
@@ -30,10 +31,10 @@ def spent(ledger: Ledger, stage: str, started: float) -> None:
     ledger.seconds[stage] = ledger.seconds.get(stage, 0.0) + time.perf_counter() - started
 
 
-def note_forced(ledger: Ledger, trust: Trust) -> None:
-    """Say so when the answerer's model was forced on the role."""
+def note_forced(ledger: Ledger, role: ModelRole, trust: Trust) -> None:
+    """Say so when a role's model was forced on it."""
     if trust.forced:
-        ledger.forced.append(f"answerer: {trust.reason}")
+        ledger.forced.append(f"{role}: {trust.reason}")
 
 
 def count_model(ledger: Ledger, cost: Finished) -> None:

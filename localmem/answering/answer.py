@@ -14,6 +14,7 @@ from localmem.answering.question import Question
 from localmem.answering.recall import Found
 from localmem.answering.wording import Worded, fall_back, word
 from localmem.events import AnswerDelta, Event, NotesMade
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import Trust
 from localmem.types import Answer, Requirement
@@ -51,7 +52,7 @@ def conclude(
     if model is None:
         yield AnswerDelta(outcome.text)
         return outcome
-    note_forced(ledger, trust)
+    note_forced(ledger, ModelRole.ANSWERER, trust)
     worded = Worded()
     yield from word(worded, question.text, rule, notes, ledger, model, cancel)
     stop = outcome.stop_reason

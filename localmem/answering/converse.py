@@ -16,6 +16,7 @@ from localmem.answering.support import cited
 from localmem.answering.wording import Worded, fall_back, word
 from localmem.errors import BadInput
 from localmem.events import AnswerDelta, Event, NotesMade, Recalled, Replied, Stored
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatMessage, ChatModel, StopReason, TextDelta
 from localmem.roles.trust import Trust
 from localmem.types import Ledger, Message, NewMessage, Role
@@ -62,7 +63,7 @@ def chat(
         if rule is not None and asks_memory and not trust.trusted:
             yield from fall_back(reply, rule, recall.ledger, trust.reason)
         elif rule is not None and asks_memory:
-            note_forced(recall.ledger, trust)
+            note_forced(recall.ledger, ModelRole.ANSWERER, trust)
             yield from word(reply, text, rule, notes, recall.ledger, model, cancel)
         else:
             yield from _freely(reply, chat_prompt(model, history, text, notes), recall.ledger, model, cancel)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import zip_longest
 
-from localmem.dates import DateMention, dates_in
+from localmem.dates import DateMention, dates_in, with_dates
 from localmem.index.tokens import terms
 from localmem.types import Evidence, Message
 
@@ -50,15 +49,7 @@ class Sentence:
 
     def dated_text(self) -> str:
         """The text with each date followed by what it means: ``yesterday (7 May 2023)``."""
-        pieces, start = [], 0
-        for mention, following in zip_longest(self.dates, self.dates[1:]):
-            end = mention.span[1]
-            repeated = following is not None and following.span[0] - end <= len(", ")  # "Monday, 18 May"
-            if repeated or str(mention) in self.text:
-                continue
-            pieces += [self.text[start:end], f" ({mention})"]
-            start = end
-        return "".join([*pieces, self.text[start:]])
+        return with_dates(self.text, self.dates)
 
 
 def split_sentences(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
+from itertools import zip_longest
 
 from localmem.dates.days import Days, Lean, Moment, Undecided
 from localmem.dates.holidays import HOLIDAY
@@ -121,3 +122,16 @@ def bare_at(text: str, start: int, at: Moment) -> Found | None:
         if match := rule.body.match(text, start):
             return read(rule, text, match, start, at)
     return None
+
+
+def with_dates(text: str, mentions: Sequence[DateMention]) -> str:
+    """``text`` with each of its dates followed by what it means: ``yesterday (7 May 2023)``."""
+    pieces, start = [], 0
+    for mention, following in zip_longest(mentions, mentions[1:]):
+        end = mention.span[1]
+        repeated = following is not None and following.span[0] - end <= len(", ")  # "Monday, 18 May"
+        if repeated or str(mention) in text:
+            continue
+        pieces += [text[start:end], f" ({mention})"]
+        start = end
+    return "".join([*pieces, text[start:]])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from localmem.answering.accounting import opened_ledger
+from localmem.answering.accounting import note_forced, opened_ledger
 from localmem.answering.answer import NOTHING_FOUND, STOPPED, conclude
 from localmem.answering.prompting import ANSWER
 from localmem.answering.question import Question, read_question
@@ -27,6 +27,7 @@ from localmem.disclosure.tools import Desk
 from localmem.disclosure.twin import Twin
 from localmem.errors import BadInput
 from localmem.events import Answered, Event, Recalled, StepTaken
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 from localmem.reconstruction.records import Records
 from localmem.retrieval.search import HybridSearch
@@ -176,8 +177,7 @@ class _Run:
         if model is not None and not agent.trust.trusted:
             self._ledger.fallbacks.append(f"controller: {agent.trust.reason}")
         elif model is not None and agent.decide is None:
-            if agent.trust.forced:
-                self._ledger.forced.append(f"controller: {agent.trust.reason}")
+            note_forced(self._ledger, ModelRole.CONTROLLER, agent.trust)
             decide = by_model = ByModel(
                 self._metered(model),
                 self._ledger,

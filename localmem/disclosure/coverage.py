@@ -38,10 +38,6 @@ class Coverage:
         """Requirements that none of some messages meets."""
         return self._support.missing(self._rows(message_ids))
 
-    def covers(self, message_id: int, need: Need) -> bool:
-        """Whether one message meets a requirement."""
-        return need not in self.missing([message_id])
-
     def requirements(self, evidence: EvidenceSet) -> tuple[Requirement, ...]:
         """Each requirement with the messages of the evidence that meet it best."""
         return self._support.table(self._records, self._rows(evidence.messages()))

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from localmem.answering.accounting import opened_ledger, spent, taken
+from localmem.answering.accounting import note_forced, opened_ledger, spent, taken
 from localmem.answering.answer import NOTHING_FOUND, STOPPED, conclude
 from localmem.answering.question import Kind, Question, read_question
 from localmem.errors import BadInput
 from localmem.events import Answered, Event, Recalled
+from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 from localmem.reconstruction import completion
 from localmem.reconstruction.by_model import ByModel
@@ -127,8 +128,7 @@ def _reconstructed(
     if fixed.controller is not None and not fixed.trust.trusted:
         ledger.fallbacks.append(f"controller: {fixed.trust.reason}")
     elif fixed.controller is not None:
-        if fixed.trust.forced:
-            ledger.forced.append(f"controller: {fixed.trust.reason}")
+        note_forced(ledger, ModelRole.CONTROLLER, fixed.trust)
         by_model = ByModel(fixed.controller, ledger, store.layers, cancel)
     return reconstruct(
         question.text,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cache
-from itertools import zip_longest
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
-from localmem.dates import dates_in, day_text
+from localmem.dates import dates_in, day_text, with_dates
 from localmem.models.catalog import ModelRole
 from localmem.models.grammar import Line
 from localmem.models.protocols import ChatModel
@@ -105,15 +104,6 @@ def _who(message: Message) -> str:
 
 def _dated(message: Message) -> str:
     """A message's text on one line, each relative date followed by the day it means."""
-    text = message.text
-    mentions = dates_in(text, message.sent_at.date()) if message.sent_at else []
-    pieces, start = [], 0
-    for mention, following in zip_longest(mentions, mentions[1:]):
-        end = mention.span[1]
-        repeated = following is not None and following.span[0] - end <= len(", ")  # "Monday, 18 May"
-        if repeated or str(mention) in text:
-            continue
-        pieces += [text[start:end], f" ({mention})"]
-        start = end
+    mentions = dates_in(message.text, message.sent_at.date()) if message.sent_at else []
     shared = f" (shared: {message.attachments})" if message.attachments.strip() else ""
-    return " ".join(("".join([*pieces, text[start:]]) + shared).split())
+    return " ".join((with_dates(message.text, mentions) + shared).split())
