@@ -6,10 +6,20 @@ consumer read the same ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from localmem.models.protocols import StopReason
 from localmem.steps import Step
 from localmem.types import Answer, Evidence, Ledger, Message
+
+
+@dataclass(frozen=True, slots=True)
+class SecretsNoticed:
+    """A message to be stored holds secrets. It is not stored if the generator is closed now."""
+
+    kinds: tuple[str, ...]
+    """In words, each once: ``card number``. What follows is as the settings say: kept, masked or refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,8 @@ class NotesMade:
     """The evidence was organised."""
 
     notes: tuple[str, ...]
+    checked: bool = False
+    """What is written now is checked against them at its end, and may be withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,21 @@ class Replied:
     stopped: bool
     """True when the user stopped it."""
     ledger: Ledger
+    stop_reason: str = StopReason.END.value
+    """A :class:`StopReason`, or :data:`UNCHANGED`."""
 
 
-Event = Stored | Recalled | StepTaken | NotesMade | AnswerDelta | Fallback | Answered | Replied
+UNCHANGED = "unchanged"
+"""Another reply was asked for and the same came: nothing was stored."""
+
+Event = (
+    SecretsNoticed | Stored | Recalled | StepTaken | NotesMade | AnswerDelta | Fallback | Answered | Replied
+)
+
+
+def answered(events: Iterable[Event]) -> Answer:
+    """The answer that the events of `Memory.answer` end with."""
+    for event in events:
+        if isinstance(event, Answered):
+            return event.answer
+    raise AssertionError("answer() ended without an answer")  # its contract, checked by the tests

@@ -9,56 +9,78 @@ its vector follows through :class:`~localmem.index.embedding.EmbeddingQueue`. A 
 from __future__ import annotations
 
 import threading
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
-from localmem.answering.converse import chat
-from localmem.answering.recall import Recall
+from localmem.chats import Chats
 from localmem.disclosure.agent import Agent, Store, disclose
 from localmem.disclosure.session_index import SessionHit, SessionSearch
 from localmem.entries import Entry, Failure, Layer
-from localmem.events import Event
+from localmem.errors import BadInput
+from localmem.events import Event, answered
+from localmem.home import Home, How
 from localmem.index.embedding import EmbeddingQueue, reembed
 from localmem.index.worker import Queue, Worker
 from localmem.layers.builder import LayerBuilder
 from localmem.layers.queue import SummaryQueue
 from localmem.layers.stats import Judged, LayerStats, judge_summaries, layer_stats
 from localmem.models.protocols import ChatModel, Embedder
-from localmem.paths import default_database
+from localmem.noting import Note, sessions_of
+from localmem.paths import chosen_database, chosen_home, default_database
+from localmem.privacy.copies import note_copy
+from localmem.privacy.receipt import Receipt, carry_out
+from localmem.privacy.secrets import Policy, Screen, policy_of
+from localmem.privacy.selection import Selection, select
 from localmem.reconstruction import fixed as reconstruction
 from localmem.reconstruction.fixed import FIXED, Fixed
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
+from localmem.showing import shown
 from localmem.store import Database, SessionStore
+from localmem.store.bin import Bin
+from localmem.store.desk import Desk
 from localmem.store.layers import LayerStore
+from localmem.store.replies import ReplyStore
 from localmem.store.traces import StepCount, StoredTrace, TraceStore
-from localmem.types import Hit, Message, NewMessage, NewSession, Session
+from localmem.store.whole import whole
+from localmem.types import Answer, Hit, Message, NewSession, Session, Stats
 from localmem.writing import Writer
 
-TITLE_LENGTH = 60
-"""Characters of its first message that name a chat."""
 
-CHAT_SOURCE = "chat"
-"""The source of sessions held in localmem's own chat."""
-
-
-class Memory:
+class Memory(Chats):
     """A memory file opened with an embedding model. Safe from several threads; a context manager.
 
     ``embedder`` must be the one that the file was embedded with, else :class:`EmbeddingMismatch` is
     raised (see :func:`reembed`). Raises the :class:`StoreError` that fits when the file cannot be used.
-    The caller keeps ownership of the models and closes them.
+    The caller keeps ownership of the models and closes them. ``home`` is what :meth:`ask` answers with.
+    ``secrets`` says what is done about keys and card numbers in what is stored; None: as the home's settings
+    say, without a home that they are kept.
     """
 
-    def __init__(self, path: Path | None, embedder: Embedder, *, key: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        embedder: Embedder,
+        *,
+        key: str | None = None,
+        home: Home | None = None,
+        secrets: Policy | None = None,
+    ) -> None:
+        self._home = home
+        self.secrets = secrets or (policy_of(home.path) if home else Policy.WARN)
+        """What is done about secrets in what is stored."""
+        self._owns_home = False
         self._database = Database(path or default_database(), key)
         try:
             self._sessions = SessionStore(self._database)
-            self._writer = Writer(self._database, self._sessions)
+            self._writer = Writer(self._database, self._sessions, Screen(self.secrets))
+            self.desk = Desk(self._database)
+            """What a person does with sessions: names, tags, archive, system prompts."""
+            self._bin = Bin(self._database, self._sessions)
+            self._replies = ReplyStore(self._database)
             self._traces = TraceStore(self._database)
             self._layers = LayerStore(self._database)
             self._queue = EmbeddingQueue(self._database, embedder)
@@ -79,6 +101,36 @@ class Memory:
             self._database.close()
             raise
 
+    @classmethod
+    def open(
+        cls,
+        path: Path | str | None = None,
+        *,
+        home: Path | str | None = None,
+        embedder: Embedder | None = None,
+        key: str | None = None,
+    ) -> Self:
+        """Open a memory file with the models of a home folder, which are closed with it.
+
+        None is the user's own, as on the command line: ``path`` of ``LOCALMEM_DB``, ``home`` of
+        ``LOCALMEM_HOME``, the home's ``embedder``. A file that is not there is made; ``key`` opens an
+        encrypted one. Raises :class:`ModelMissing` when the home has no embedder, else as the constructor.
+
+        Nothing that localmem does needs the network; a program that does not need it either may forbid it to
+        all of itself: ``with localmem.offline():``. To open a memory does not, for a guard could not tell the
+        program's own connections from others.
+        """
+        models = Home(chosen_home() if home is None else Path(home))
+        try:
+            chosen = embedder or models.embedder()
+            file = chosen_database() if path is None else Path(path)
+            memory = cls(file, chosen, key=key, home=models)
+        except BaseException:  # whatever it is, it goes on; only the models must not stay open
+            models.close()
+            raise
+        memory._owns_home = True
+        return memory
+
     def __enter__(self) -> Self:
         return self
 
@@ -89,17 +141,54 @@ class Memory:
         """Close the file. Closing twice is allowed."""
         self._worker.close()
         self._database.close()
+        if self._owns_home and self._home is not None:
+            self._home.close()
 
-    def add(self, session: NewSession) -> list[int]:
-        """Store those messages of a session that are not there yet; return the ids of the new ones.
+    def add(self, notes: NewSession | Note | Iterable[Mapping[str, object]]) -> list[int]:
+        """Store those messages that are not there yet; return the ids of the new ones.
 
+        A session, or plainer: a text, a dictionary, a list of them (:func:`localmem.noting.sessions_of`).
         They are found by their words at once, by meaning as soon as the background embedding has
-        reached them (:meth:`wait_embedded`).
+        reached them (:meth:`wait_embedded`). Raises :class:`BadInput`, and then nothing was stored.
         """
-        ids = self._writer.add(session)
+        if isinstance(notes, NewSession):
+            ids = self._writer.add(notes)
+        else:
+            with self._database.atomic():
+                now = datetime.now().astimezone()
+                ids = [i for session in sessions_of(notes, now) for i in self._writer.add(session)]
         if ids:
             self._worker.wake()
         return ids
+
+    def select(
+        self, *, session_id: int | None = None, message_id: int | None = None, matching: str | None = None
+    ) -> Selection:
+        """What would go, to be shown before :meth:`forget`; see :mod:`localmem.privacy.selection`."""
+        return select(self._database, session_id=session_id, message_id=message_id, matching=matching)
+
+    def forget(self, selection: Selection, *, prove: bool = False) -> Receipt:
+        """Forget a selection for ever, with all that was made of it; see :mod:`localmem.privacy.receipt`.
+
+        Raises :class:`StoreLocked` when another program keeps the bytes in the file.
+        """
+        home = self._home.path if self._home is not None else None
+        receipt = carry_out(self._database, selection, home, proving=prove)
+        self._worker.wake()
+        return receipt
+
+    def note_export(self, path: Path) -> None:
+        """Remember where an export is, so that a forgetting can name it."""
+        note_copy(self._database, "export", path)
+
+    @contextmanager
+    def storing(self) -> Iterator[None]:
+        """For storing much in this thread: vectors are made afterwards, and memory stays small.
+
+        What is stored can be found by its words all the sooner. Do not wait for vectors inside.
+        """
+        with self._worker.held(), self._database.unmapped():
+            yield
 
     def wait_embedded(self, progress: Callable[[int], None] = lambda pending: None) -> None:
         """Return when every message and summary has its vector; ``progress`` gets :meth:`pending`."""
@@ -118,13 +207,37 @@ class Memory:
         return self._sessions.session(session_id)
 
     def messages(self, session_id: int) -> list[Message]:
-        """A session's messages by position."""
+        """A session's messages by position, those of all its branches."""
         return self._sessions.messages(session_id)
+
+    def whole(self, session_id: int) -> NewSession:
+        """A session as :meth:`add` can take it in again. Raises :class:`BadInput` when there is none."""
+        return whole(self._database, session_id)
 
     def counts(self) -> tuple[int, int]:
         """(sessions, messages) stored."""
         sessions, messages, _ = self._sessions.counts()
         return sessions, messages
+
+    def stats(self) -> Stats:
+        """How much is stored, and how much of it waits to be indexed."""
+        sessions, messages, characters = self._sessions.counts()
+        return Stats(sessions, messages, characters, self.pending())
+
+    def show(
+        self,
+        session_id: int,
+        layer: str = "raw",
+        cancel: threading.Event | None = None,
+        *,
+        use_model: bool = True,
+    ) -> str:
+        """A layer of a session as Markdown: ``summary``, ``facts``, ``notes`` or ``raw``.
+
+        Facts and notes are made when first read, by the home's summariser where it is trusted, else by
+        rule. Raises :class:`BadInput` when there is no such session or layer.
+        """
+        return shown(self, session_id, layer, self._home if use_model else None, cancel)
 
     def search(
         self,
@@ -183,6 +296,30 @@ class Memory:
         store = reconstruction.Store(self.retrieval, self._sessions, self._layers, self._traces)
         return reconstruction.answer(question, store, fixed, model, trust, cancel)
 
+    def ask(self, question: str, cancel: threading.Event | None = None, **how: Unpack[How]) -> Answer:
+        """Answer from memory with the models of the home; the value that :meth:`ask_events` ends with."""
+        return answered(self.ask_events(question, cancel, **how))
+
+    def ask_events(
+        self, question: str, cancel: threading.Event | None = None, **how: Unpack[How]
+    ) -> Iterator[Event]:
+        """Answer from memory with the models of the home, as events; see :meth:`answer`.
+
+        Raises :class:`ModelMissing` when the home has no answerer, :class:`BadInput` for an empty question
+        or a memory that was opened without a home.
+        """
+        if self._home is None:
+            raise BadInput("This memory has no home whose models could answer; open it with Memory.open.")
+        means = self._home.means(**how)
+        return self.answer(
+            question,
+            model=means.model,
+            trust=means.trust,
+            cancel=cancel,
+            agent=means.agent,
+            fixed=means.fixed,
+        )
+
     def resume(
         self,
         trace: int,
@@ -206,43 +343,6 @@ class Memory:
     def step_counts(self) -> list[StepCount]:
         """How many steps each answer of policy ``agent`` took."""
         return self._traces.step_counts()
-
-    def chat(
-        self,
-        text: str,
-        *,
-        model: ChatModel,
-        session_id: int | None = None,
-        trust: Trust = TRUSTED,
-        cancel: threading.Event | None = None,
-    ) -> Iterator[Event]:
-        """Say ``text`` in a session and get the reply, as events; the last is ``Replied``.
-
-        Without ``session_id`` a new session begins; the first event, ``Stored``, tells its id. A model that
-        is not trusted to word answers still converses; what memory is asked for, rules answer.
-        """
-        now = datetime.now().astimezone()
-        if session_id is None:
-            title = " ".join(text.split())[:TITLE_LENGTH]
-            new = NewSession(CHAT_SOURCE, uuid.uuid4().hex, (), title=title, started_at=now)
-            history: list[Message] = []
-        else:
-            history = self.messages(session_id)
-
-        def store(message: NewMessage) -> Message:
-            nonlocal session_id
-            stamped = replace(message, sent_at=datetime.now().astimezone())
-            with self._database.atomic():
-                if session_id is None:
-                    session_id = self._sessions.open_session(new)
-                ids = self._writer.append(session_id, [stamped])
-            self._worker.wake()
-            return self._sessions.messages_by_id(ids)[ids[0]]
-
-        def recall_without(session: int) -> Recall:
-            return self._recall(Filter(without_session=session))
-
-        return chat(text, history, store, recall_without, model, trust, cancel)
 
     def layer(
         self,
@@ -282,9 +382,6 @@ class Memory:
     ) -> Judged:
         """How many of ``count`` summaries by models a judge finds faithful; see :class:`Judged`."""
         return judge_summaries(self._database, judge, count, progress)
-
-    def _recall(self, only: Filter) -> Recall:
-        return Recall(self.retrieval, self._sessions, only)
 
 
 def reembed_file(

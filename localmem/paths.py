@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -15,3 +16,15 @@ def default_home() -> Path:
 def default_database() -> Path:
     """The memory file (``LOCALMEM_DB`` overrides it)."""
     return default_home() / "memory.db"
+
+
+def chosen_home() -> Path:
+    """What ``LOCALMEM_HOME`` says, else the default."""
+    given = os.environ.get("LOCALMEM_HOME")
+    return Path(given) if given else default_home()
+
+
+def chosen_database() -> Path:
+    """What ``LOCALMEM_DB`` says, else the default."""
+    given = os.environ.get("LOCALMEM_DB")
+    return Path(given) if given else default_database()

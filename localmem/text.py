@@ -1,13 +1,14 @@
-"""Text on its way to a screen."""
+"""Text on its way to a screen or into a prompt."""
 
 from __future__ import annotations
 
 import re
 
-# An escape sequence (CSI, OSC, or ESC and one character), or a lone control character but for
-# newline and tab. Text out of a model or an import must not move the cursor or fill the clipboard.
+# An escape sequence (CSI, a whole OSC or its like, or ESC and one character), or a lone control character
+# but for newline and tab. Text out of a model or an import must not move the cursor or fill the clipboard.
+# An OSC without its end is no sequence: to drop all that follows would hide what others said.
 _CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)|\x1b.?"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 
@@ -15,3 +16,8 @@ _CONTROL = re.compile(
 def printable(text: str) -> str:
     """``text`` without terminal control sequences and with lone surrogates replaced."""
     return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
+
+
+def fenced(text: str) -> str:
+    """Text out of memory on one line, so that it cannot imitate a prompt's own structure."""
+    return " ".join(text.split())

@@ -40,10 +40,12 @@ class NewMessage:
     external_id: str | None = None
     """The source's own id, unique inside its session (``D1:3``). None: it gets ``#position``."""
     parent: str | None = None
-    """External id of the message this one answers, where the source has branches."""
+    """External id of the message this one answers, where there are branches. None: the one before it."""
     origin: Origin = Origin.SAID
     attachments: str = ""
     """Text of what was attached: captions, pasted files."""
+    sent_at_inferred: bool = False
+    """True when ``sent_at`` is a neighbour's, taken because the source gave none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,13 @@ class NewSession:
     title: str = ""
     started_at: datetime | None = None
     tags: tuple[str, ...] = ()
+    leaf: str | None = None
+    """External id of the message that it went on from, where it has branches. None: the last one."""
+    archived: bool = False
+    system: str = ""
+    """The person's own system prompt for it."""
+    source_is_file: bool = False
+    """True when ``source`` is only the name of a file: another file of that name is another source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,11 @@ class Session:
     """In its original zone where that is known, else in UTC."""
     messages: int
     """How many messages it holds."""
+    ended_at: datetime | None = None
+    """When its last message was sent, in UTC."""
+    tags: tuple[str, ...] = ()
+    archived: bool = False
+    """Put away by the person: left out of the chat's list, found all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +110,8 @@ class Message:
     """The conversation it was imported with."""
     origin: Origin
     attachments: str
+    parent: str | None = None
+    """External id of the message that it follows. None: the one before it. Empty: it begins the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +198,18 @@ class Ledger:
     def history_share(self) -> float:
         """Share of the memory's messages that were read, 0 to 1."""
         return self.records / self.messages if self.messages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How much a memory holds."""
+
+    sessions: int
+    messages: int
+    characters: int
+    """Of the messages' text."""
+    pending: int
+    """Vectors and summaries that are not made yet; what waits for its vector is found by its words."""
 
 
 @dataclass(frozen=True, slots=True)

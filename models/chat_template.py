@@ -48,13 +48,18 @@ class ChatTemplate:
 
     def _rendered(self, messages: Sequence[ChatMessage]) -> str:
         payload: list[Any] = [
-            {"role": message.role, "content": self._control.sub(_broken, tokenizable(message.text))}
-            for message in messages
+            {"role": message.role, "content": self._plain(tokenizable(message.text))} for message in messages
         ]
         try:
             return self._format(messages=payload, enable_thinking=False).prompt
         except (TemplateError, ValueError) as error:  # templates refuse by raising
             raise BadInput(f"The model's chat template refuses this prompt: {error}") from error
+
+    def _plain(self, text: str) -> str:
+        """``text`` with no control token in it, also none that is a part of one that was broken up."""
+        while self._control.search(text):
+            text = self._control.sub(_broken, text)
+        return text
 
     def _takes(self, *messages: ChatMessage) -> bool:
         """Whether messages like these are rendered; some templates raise, some leave one out."""

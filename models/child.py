@@ -14,6 +14,7 @@ from typing import Any
 
 from localmem.models import errors
 from localmem.models.errors import LocalmemError, ModelError
+from localmem.models.network import Attempt, report
 from localmem.models.spawn import start
 
 Event = dict[str, Any]
@@ -166,11 +167,7 @@ class Child:
                 break  # it died in the middle of a line
             event: Event = json.loads(line)
             if "id" not in event:
-                if event["event"] == "alive":
-                    self._beat = True
-                else:
-                    self._hello = event
-                    self._ready.set()
+                self._take(event)
                 continue
             with self._lock:
                 inbox = self._inboxes.get(event["id"])
@@ -182,6 +179,17 @@ class Child:
             for inbox in self._inboxes.values():
                 inbox.events.put(None)
         self._ready.set()
+
+    def _take(self, event: Event) -> None:
+        """Take what belongs to no request."""
+        match event.pop("event"):
+            case "alive":
+                self._beat = True
+            case "network":
+                report(Attempt(**event))
+            case told:
+                self._hello = {"event": told, **event}
+                self._ready.set()
 
     def _read_stderr(self) -> None:
         assert self._process.stderr is not None

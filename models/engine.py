@@ -16,9 +16,9 @@ import numpy as np
 from localmem.models.chat_template import ChatTemplate
 from localmem.models.errors import ModelFileBad, PromptTooLong
 from localmem.models.native import NativeModel
-from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
 from localmem.models.reuse import Future, PrefixReuse, Prompt
-from localmem.models.sampling import Grammar, likeliest, likeliest_fitting
+from localmem.models.sampling import Drawn, Grammar, likeliest, likeliest_fitting
 from localmem.models.states import SavedStates, StateFiles, shared_length
 from localmem.models.thinking import Reply
 
@@ -79,11 +79,12 @@ class LlamaEngine:
         max_tokens: int,
         fixed: int,
         grammar: str | None,
+        sampling: Sampling | None,
         stopped: Callable[[], bool],
     ) -> Iterator[TextDelta | Finished]:
-        """Generate at temperature 0; ``stopped`` is asked between tokens and after an abort.
+        """Generate; ``stopped`` is asked between tokens and after an abort.
 
-        ``fixed`` and ``grammar`` are those of :meth:`localmem.models.protocols.ChatModel.stream`.
+        ``fixed``, ``grammar`` and ``sampling`` are as :class:`localmem.models.protocols.ChatModel` has them.
         """
         prompt = self._prompt(messages, fixed, structured=grammar is not None)
         if len(prompt.tokens) + max_tokens > self.context:
@@ -95,10 +96,16 @@ class LlamaEngine:
             rules = None
             if grammar is not None:
                 rules = stack.enter_context(Grammar(self._model.vocabulary, grammar))
-            yield from self._generate(prompt, max_tokens, rules, stopped)
+            drawn = None if sampling is None or rules else Drawn(sampling)
+            yield from self._generate(prompt, max_tokens, rules, drawn, stopped)
 
     def _generate(
-        self, prompt: Prompt, max_tokens: int, rules: Grammar | None, stopped: Callable[[], bool]
+        self,
+        prompt: Prompt,
+        max_tokens: int,
+        rules: Grammar | None,
+        drawn: Drawn | None,
+        stopped: Callable[[], bool],
     ) -> Iterator[TextDelta | Finished]:
         model = self._model
         model.start()
@@ -111,7 +118,7 @@ class LlamaEngine:
         reason = None if self._read(prompt, stopped) else StopReason.CANCELLED
         read = model.evaluated - evaluated
         while reason is None:
-            token = self._choose(rules)
+            token = self._choose(rules) if drawn is None else drawn(model.logits())
             self._beat()
             first = first or time.monotonic()
             if model.is_end(token):

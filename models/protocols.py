@@ -61,9 +61,18 @@ class Finished:
     """From the first token to the end."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn, to measure how much an outcome owes to chance; the same seed draws the same."""
+
+    temperature: float
+    """Above 0."""
+    seed: int
+
+
 @runtime_checkable
 class ChatModel(Protocol):
-    """A model that continues a conversation, at temperature 0."""
+    """A model that continues a conversation, at temperature 0 unless told otherwise."""
 
     @property
     def name(self) -> str:
@@ -91,6 +100,7 @@ class ChatModel(Protocol):
         max_tokens: int,
         fixed: int = 0,
         grammar: str | None = None,
+        sampling: Sampling | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
@@ -98,7 +108,8 @@ class ChatModel(Protocol):
 
         The first ``fixed`` messages (rules, examples) are the same in many calls: their state is kept,
         across runs too, so it is never put there what a user said. ``grammar`` is GBNF with a rule
-        ``root`` that the text will follow, as far as ``max_tokens`` let it. What a model thinks before it
+        ``root`` that the text will follow, as far as ``max_tokens`` let it; under one, and without
+        ``sampling``, each token is the likeliest. What a model thinks before it
         answers is not delivered; its tokens count as written.
 
         ``cancel`` set from any thread ends the generation within a second, with

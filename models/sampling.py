@@ -1,4 +1,4 @@
-"""The next token at temperature 0, under a grammar or without one."""
+"""The next token: the likeliest, under a grammar or without one, or one that is drawn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localmem.models.errors import BadInput, ModelError
+from localmem.models.protocols import Sampling
 from localmem.models.text import tokenizable
 
 _CANDIDATE = np.dtype([("id", np.intc), ("logit", np.single), ("p", np.single)])  # llama_token_data
@@ -77,6 +78,18 @@ def _check(text: str) -> None:
 def likeliest(logits: NDArray[np.float32]) -> int:
     """The token with the highest score."""
     return int(logits.argmax())
+
+
+class Drawn:
+    """Draws tokens by their probabilities at a temperature: the highest score plus noise (Gumbel-max)."""
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._temperature = sampling.temperature
+        self._random = np.random.default_rng(sampling.seed)
+
+    def __call__(self, logits: NDArray[np.float32]) -> int:
+        """The next token; the same scores after the same seed give the same one."""
+        return int((logits / self._temperature + self._random.gumbel(size=len(logits))).argmax())
 
 
 def likeliest_fitting(logits: NDArray[np.float32], grammar: Grammar, barred: NDArray[np.intc]) -> int:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from localmem.models.errors import ModelTimeout, PromptTooLong
-from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
 
 Reply = str | Exception
 Script = Callable[[tuple[ChatMessage, ...]], Reply]
@@ -67,12 +67,13 @@ class ScriptedModel:
         max_tokens: int,
         fixed: int = 0,
         grammar: str | None = None,
+        sampling: Sampling | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
         """Stream the next reply word by word; see :meth:`ChatModel.stream`.
 
-        A script is not held to a ``grammar``: it stands for any model, also one that cannot be.
+        A script is not held to a ``grammar``, and nothing is drawn: it stands for any model.
         """
         started = time.monotonic()
         prompt = tuple(messages)

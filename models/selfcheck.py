@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from localmem.models.catalog import ModelRole
-from localmem.models.errors import BadInput, ModelCrashed, ModelError, ModelMissing
+from localmem.models.errors import BadInput, ModelCrashed, ModelError, ModelMissing, NetworkRefused
 from localmem.models.library import Library
 from localmem.models.protocols import ChatMessage, Finished
 
@@ -108,7 +108,7 @@ def _attempt(name: str, check: Callable[[], str]) -> Check:
         return Check(name, True, check())
     except ModelCrashed as error:
         return Check(name, False, str(error), f"Build llama-cpp-python again:\n{reinstall_command()}")
-    except (ModelMissing, BadInput) as error:
+    except (ModelMissing, BadInput, NetworkRefused) as error:
         return Check(name, False, str(error))
     except ModelError as error:
         return Check(name, False, str(error), "localmem models verify")

@@ -5,8 +5,11 @@ It lies above the rest: nothing in localmem imports it, and textual is loaded wh
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from localmem.answering.keepers import CHAT_SOURCE
 from localmem.layers.idle import IdleBuilder
-from localmem.memory import CHAT_SOURCE, Memory
+from localmem.memory import Memory
 from localmem.models.library import Library
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import Trust
@@ -20,19 +23,32 @@ def run(
     *,
     session_id: int | None,
     last: bool,
+    private: bool = False,
+    home: Path | None = None,
 ) -> None:
     """Open the chat and return when the person quits; the caller closes ``memory`` and ``library``.
 
-    It opens session ``session_id``, or with ``last`` the latest chat, or else a new one. ``trust`` says
-    whether the model may word what memory is asked for; ``summariser`` makes layers in idle time. Raises
-    :class:`BadInput`, before anything is drawn, when there is no such session.
+    It opens session ``session_id``, or with ``last`` the latest chat, or else a new one; with ``private`` one
+    of which nothing is kept. ``trust`` says whether the model may word what memory is asked for;
+    ``summariser`` makes layers in idle time; ``home`` has the person's keys and colours. What was deleted
+    can be brought back until it returns; the caller empties the bin then. Raises :class:`BadInput`, before
+    anything is drawn, when there is no such session.
     """
     from localmem.tui.app import ChatApp
 
     opened = session_to_open(memory, session_id, last)
+    memory.empty_bin()  # of a chat that was not closed
     idle = IdleBuilder(memory.builder(summariser)) if summariser else None
     try:
-        ChatApp(memory, lambda: library.chat_model("answerer"), opened, trust, idle).run()
+        ChatApp(
+            memory,
+            lambda: library.chat_model("answerer"),
+            opened,
+            trust,
+            idle,
+            private=private,
+            home=home,
+        ).run()
     finally:
         if idle is not None:
             idle.close()

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from pathlib import Path
 
 from textual.app import App
-from textual.binding import Binding, BindingType
 from textual.events import Event, InputEvent, Paste
 from textual.screen import Screen
 
+from localmem.errors import BadInput
 from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui.chat import ChatScreen
+from localmem.tui.keymap import read_keymap
+from localmem.tui.settings import read_theme, write_theme
+from localmem.tui.themes import DARK, THEMES
 
 
 class ChatApp(App[None]):
     """The chat.
 
     ``load_model`` is called in a thread after the first frame, and again on the next message when it
-    failed. ``session_id`` is the session to open; None: a new one.
+    failed. ``session_id`` is the session to open; None: a new one. ``home`` is the folder with the person's
+    keys and colours; None: there is none.
     """
 
     TITLE = "localmem"
     CSS_PATH = "localmem.tcss"
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", priority=True)]
+    ENABLE_COMMAND_PALETTE = False  # the screen opens its own
 
     def __init__(
         self,
@@ -36,10 +39,26 @@ class ChatApp(App[None]):
         session_id: int | None,
         trust: Trust = TRUSTED,
         idle: IdleBuilder | None = None,
+        *,
+        private: bool = False,
+        home: Path | None = None,
     ) -> None:
         super().__init__()
-        self.chat = ChatScreen(memory, load_model, session_id, trust, idle)
+        self.memory = memory
+        self.keys: dict[str, str] = {}
+        """The person's own keys, by name of command."""
+        self._home = home
         self._idle = idle
+        for theme in THEMES.values():
+            self.register_theme(theme)
+        self.theme = DARK.name
+        self._problems = self._read_home()
+        self.chat = ChatScreen(memory, load_model, session_id, trust, idle, private=private)
+
+    def on_mount(self) -> None:
+        """Tell what of the home could not be read."""
+        for problem in self._problems:
+            self.notify(problem, severity="warning", timeout=20, markup=False)
 
     async def on_event(self, event: Event) -> None:
         """Whatever the person does, work of idle time makes room for it."""
@@ -54,3 +73,28 @@ class ChatApp(App[None]):
     async def action_quit(self) -> None:
         """Leave, after a reply that is running has been stopped and stored."""
         self.chat.leave()
+
+    def choose_theme(self, name: str) -> None:
+        """Change the colours, now and for later."""
+        self.theme = name
+        if self._home is not None:
+            try:
+                write_theme(self._home, name)
+            except OSError as error:
+                self.notify(f"The choice cannot be kept: {error.strerror}.", severity="warning", markup=False)
+
+    def _read_home(self) -> list[str]:
+        """Take keys and colours from the home; return what is wrong with them."""
+        if self._home is None:
+            return []
+        problems = []
+        try:
+            self.keys = read_keymap(self._home)
+            self.set_keymap(self.keys)
+        except BadInput as error:
+            problems.append(str(error))
+        try:
+            self.theme = read_theme(self._home, list(THEMES)) or DARK.name
+        except BadInput as error:
+            problems.append(str(error))
+        return problems

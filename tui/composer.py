@@ -2,64 +2,148 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import TextArea
 
 from localmem.text import printable
+from localmem.tui.attachments import LONGEST, Attachment, pasted
+from localmem.tui.commands import matching
 from localmem.tui.messages import Submitted
-
-LONGEST = 100_000
-"""Characters of a message that may be typed or pasted: more than a small model's window holds."""
 
 
 class Composer(TextArea):
-    """A text of one or more lines; Enter sends it."""
+    """A text of one or more lines; Enter sends it, Up at its top brings back what was said before."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send"),
-        Binding("ctrl+j,shift+enter", "newline", "New line"),
+        Binding("ctrl+j,shift+enter", "newline", "New line", show=False),
     ]
+
+    class Attached(Message):
+        """What goes with the message has changed."""
+
+    class Paged(Message):
+        """The person turns the pages of what was said, while the cursor is here."""
+
+        def __init__(self, *, up: bool) -> None:
+            self.up = up
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__(
+            placeholder="Say something. Enter sends, / is for commands, F1 helps.",
+            compact=True,
+            highlight_cursor_line=False,
+        )
+        self.attachments: list[Attachment] = []
+        """What goes with the message."""
+        self._said: list[str] = []
+        self._place = 0  # in what was said; at its end: what is being written
+        self._draft = ""
+        self._pasted = 0
+
+    @property
+    def size_in_all(self) -> int:
+        """Characters of the message with its attachments."""
+        return len(self.text) + sum(len(item.text) for item in self.attachments)
+
+    def remember(self, said: Sequence[str]) -> None:
+        """What Up brings back, the oldest first."""
+        self._said = [printable(text) for text in said]
+        self._place = len(self._said)
 
     async def _on_key(self, event: events.Key) -> None:
         """Act on the keys above in the order they were typed; bindings run before text typed just ahead."""
-        if event.key not in ("enter", "ctrl+j", "shift+enter"):
-            return
+        row = self.wrapped_document.location_to_offset(self.cursor_location).y
+        match event.key:
+            case "enter":
+                self.action_submit()
+            case "ctrl+j" | "shift+enter" | "alt+enter":
+                self.action_newline()
+            case "up" if row == 0 and self._place > 0:
+                self._go_back(self._place - 1)
+            case "down" if row == self.wrapped_document.height - 1 and self._place < len(self._said):
+                self._go_back(self._place + 1)
+            case "tab" if matching(self.text):
+                self.write(f"/{matching(self.text)[0].name} ")
+            case "backspace" if not self.text and self.attachments:
+                self.detach()
+            case "pageup" | "pagedown" if self.document.line_count == 1:
+                self.post_message(self.Paged(up=event.key == "pageup"))
+            case _:
+                return
         event.stop()
         event.prevent_default()
-        if event.key == "enter":
-            self.action_submit()
-        else:
-            self.action_newline()
 
     def action_submit(self) -> None:
         """Send what was typed."""
-        if self.text.strip():
+        if self.text.strip() or self.attachments:
             self.post_message(Submitted(self.text))
 
     def action_newline(self) -> None:
         """Begin a new line."""
         self.insert("\n")
 
-    def sent(self, text: str) -> None:
-        """Take away ``text``, which is stored now, and keep what was typed after it."""
-        self.text = self.text.removeprefix(text)
+    def write(self, text: str) -> None:
+        """Put ``text`` in place of what was typed."""
+        self.text = text
         self.move_cursor(self.document.end)
 
+    def sent(self, text: str) -> None:
+        """Take away ``text`` and what was attached, which is stored now; keep what was typed after it."""
+        self.attachments = []
+        self.post_message(self.Attached())
+        self.write(self.text.removeprefix(text))
+        if text.strip() and self._said[-1:] != [text]:
+            self._said.append(text)
+        self._place = len(self._said)
+
+    def attach(self, attachment: Attachment) -> None:
+        """Let a text go with the message."""
+        if self._refuses(len(attachment.text)):
+            return
+        self.attachments.append(attachment)
+        self.post_message(self.Attached())
+
+    def detach(self) -> None:
+        """Take the last attachment away."""
+        if self.attachments:
+            self.attachments.pop()
+            self.post_message(self.Attached())
+
     async def _on_paste(self, event: events.Paste) -> None:
-        """Paste without control sequences, which the text area would draw."""
+        """Paste without control sequences, which the text area would draw; a long text is attached."""
         event.stop()
         event.prevent_default()
         # Some terminals paste line ends as carriage returns.
         text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        if len(self.text) + len(text) > LONGEST:
-            self.app.notify(
-                f"A message may have {LONGEST:,} characters; with this it would have "
-                f"{len(self.text) + len(text):,}. `localmem import FILE` takes long texts in.",
-                severity="warning",
-                markup=False,
-            )
-            return
-        self.insert(text)
+        attachment = pasted(text, self._pasted + 1)
+        if attachment is not None:
+            self._pasted += 1
+            self.attach(attachment)
+        elif not self._refuses(len(text)):
+            self.insert(text)
+
+    def _refuses(self, more: int) -> bool:
+        size = self.size_in_all + more
+        if size <= LONGEST:
+            return False
+        self.app.notify(
+            f"A message may have {LONGEST:,} characters; with this it would have {size:,}. "
+            "`localmem import FILE` takes long texts in.",
+            severity="warning",
+            markup=False,
+        )
+        return True
+
+    def _go_back(self, place: int) -> None:
+        """Show what was said at this place; at the end, what was being written."""
+        if self._place == len(self._said):
+            self._draft = self.text
+        self._place = place
+        self.write(self._draft if place == len(self._said) else self._said[place])

@@ -10,7 +10,7 @@ from localmem import types
 from localmem.events import Event, Replied
 from localmem.layers.idle import Backlog
 from localmem.models.protocols import ChatModel
-from localmem.tui.text import Entry
+from localmem.tui.reading import Entry, Way
 
 
 class Submitted(Message):
@@ -29,21 +29,31 @@ class ModelReady(Message):
         super().__init__()
 
 
-class SessionRead(Message):
-    """A session was read: ``entries`` are its last messages, ``older`` counts those left out."""
+class WayRead(Message):
+    """A session was read: ``entries`` are those to be shown first, from place ``first`` on."""
 
-    def __init__(self, session: types.Session, entries: Sequence[Entry], older: int) -> None:
-        self.session = session
+    def __init__(self, way: Way, entries: Sequence[Entry], first: int) -> None:
+        self.way = way
+        self.entries = entries
+        self.first = first
+        super().__init__()
+
+
+class EntriesRead(Message):
+    """More of the session was read, above or below what is shown."""
+
+    def __init__(self, way: Way, entries: Sequence[Entry], *, older: bool) -> None:
+        self.way = way
         self.entries = entries
         self.older = older
         super().__init__()
 
 
-class SessionsRead(Message):
-    """The list of sessions was read, newest first."""
+class Opened(Message):
+    """A session is on the screen."""
 
-    def __init__(self, sessions: Sequence[types.Session]) -> None:
-        self.sessions = sessions
+    def __init__(self, way: Way) -> None:
+        self.way = way
         super().__init__()
 
 
@@ -55,18 +65,82 @@ class BacklogRead(Message):
         super().__init__()
 
 
-class ReplyEvent(Message):
-    """A reply went on by one event."""
+class HistoryRead(Message):
+    """What the person said lately, the oldest first, and how many messages memory has."""
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, said: Sequence[str], messages: int) -> None:
+        self.said = said
+        self.messages = messages
+        super().__init__()
+
+
+class ReplyEvent(Message):
+    """A reply went on by one event; ``replaces`` is the message that it is another version of."""
+
+    def __init__(self, event: Event, replaces: int | None) -> None:
         self.event = event
+        self.replaces = replaces
+        super().__init__()
+
+
+class SaidStored(Message):
+    """What the person said is stored."""
+
+    def __init__(self, said: types.Message) -> None:
+        self.said = said
         super().__init__()
 
 
 class ReplyDone(Message):
-    """A reply is complete; ``sources`` are the cited messages, each with its session's title."""
+    """A reply is complete; ``entry`` is what was stored of it, None: nothing was."""
 
-    def __init__(self, replied: Replied, sources: Sequence[tuple[types.Message, str]]) -> None:
+    def __init__(self, replied: Replied, entry: Entry | None) -> None:
         self.replied = replied
-        self.sources = sources
+        self.entry = entry
+        super().__init__()
+
+
+class ReplyTold(Message):
+    """A reply that is complete is on the screen."""
+
+    def __init__(self, replied: Replied) -> None:
+        self.replied = replied
+        super().__init__()
+
+
+class ReplyEnded(Message):
+    """Whatever way a reply went, it is over."""
+
+
+class StatusChanged(Message):
+    """What goes on, for the status line; empty: nothing does."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__()
+
+
+class Failed(Message):
+    """Something failed; the person is told in the transcript."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__()
+
+
+class SessionsRead(Message):
+    """The list of sessions was read, or what was looked for in it: newest or best first."""
+
+    def __init__(self, sought: str, sessions: Sequence[types.Session]) -> None:
+        self.sought = sought
+        self.sessions = sessions
+        super().__init__()
+
+
+class MessagesFound(Message):
+    """Messages that were looked for, best first, each with its session's title."""
+
+    def __init__(self, sought: str, found: Sequence[tuple[types.Message, str]]) -> None:
+        self.sought = sought
+        self.found = found
         super().__init__()

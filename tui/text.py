@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from markdown_it import MarkdownIt
 
+from localmem.events import UNCHANGED
 from localmem.layers.idle import Backlog
+from localmem.models.protocols import StopReason
 from localmem.text import printable
 from localmem.types import Ledger, Message, Role
 
 SHOWN_CHARACTERS = 20_000
 """Of one message; the rest stays in the store."""
-SHOWN_MESSAGES = 200
-"""Of a session that is opened."""
-SHOWN_IN_ALL = 200_000
-"""Characters of a session that is opened."""
 MARKDOWN_BLOCKS = 100
 """Blocks of Markdown from which on a text is shown as it is: each is a widget, about 5 ms."""
 
-MARKDOWN_IN_ALL = 300
-"""Blocks of a session that is opened; what is older is shown as it is, or every key would take 0.2 s."""
+MUTED = "$foreground 60%"
+"""The style of what matters less, inside a text; a text of its own has ``$text-muted``."""
 
 _LINE_BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n"})
 """Textual counts these as line ends and the Markdown parser does not: streamed text would come twice."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A stored message, ready to be shown."""
-
-    label: str
-    text: str
-    role: Role
-    blocks: int
-    """Blocks of Markdown; 0: to be shown as it is."""
 
 
 def markdown_parser(*, tables: bool = True) -> MarkdownIt:
@@ -81,24 +65,37 @@ def speaker(message: Message) -> str:
     return one_line(message.speaker) or ("You" if message.role is Role.USER else "Assistant")
 
 
-def entries_of(messages: Sequence[Message]) -> list[Entry]:
-    """The last messages of a session, as many as may be shown, in their order."""
-    entries: list[Entry] = []
-    budget, blocks_left = SHOWN_IN_ALL, MARKDOWN_IN_ALL
-    for message in reversed(messages[-SHOWN_MESSAGES:]):
-        text = shown(message.text, message.session_id)
-        budget -= len(text)
-        if budget < 0 and entries:
-            break
-        if message.attachments:
-            text += f"\n\n[attached] {shown(message.attachments, message.session_id)}"
-        when = f", {message.sent_at:%Y-%m-%d %H:%M}" if message.sent_at else ""
-        blocks = block_count(text) if message.role is Role.ASSISTANT and blocks_left else 0
-        if blocks > min(MARKDOWN_BLOCKS, blocks_left):
-            blocks, blocks_left = 0, 0 if blocks <= MARKDOWN_BLOCKS else blocks_left
-        blocks_left -= blocks
-        entries.append(Entry(speaker(message) + when, text, message.role, blocks))
-    return entries[::-1]
+def label_of(message: Message) -> str:
+    """Who wrote a message, and when."""
+    if message.sent_at is None:
+        return speaker(message)
+    return f"{speaker(message)}, {message.sent_at:%Y-%m-%d %H:%M}"
+
+
+def attached_line(attachments: str) -> str:
+    """What was attached to a message, on one line; empty: nothing was."""
+    if not attachments:
+        return ""
+    lines = attachments.count("\n") + 1
+    begins = one_line(attachments, 60)
+    if lines == 1 and len(attachments) <= 60:
+        return f"attached: {begins}"
+    return f"attached: {begins}… ({_count(len(attachments), 'character')}, Enter opens)"
+
+
+def code_blocks(text: str) -> list[str]:
+    """The code blocks of a Markdown text, in order."""
+    tokens = markdown_parser().parse(text)
+    return [token.content for token in tokens if token.type in ("fence", "code_block")]
+
+
+def end_note(stop_reason: str, tokens: int) -> str:
+    """How a reply ended, where it did not end by itself."""
+    return {
+        StopReason.CANCELLED.value: "stopped by you",
+        StopReason.LENGTH.value: f"cut off at {tokens} tokens",
+        UNCHANGED: "the same answer as before",
+    }.get(stop_reason, "")
 
 
 def source_of(message: Message, title: str) -> str:

@@ -1,225 +1,162 @@
-"""What was said: the scrolling list of messages, answers as they are written, and what they cite."""
+"""The scrolling list of messages: a window on the session that moves with the scroll bar."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from markdown_it import MarkdownIt
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import VerticalScroll
+from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Markdown, Static
-from textual.widgets.markdown import MarkdownStream
 
-from localmem.tui.text import (
-    MARKDOWN_BLOCKS,
-    SHOWN_CHARACTERS,
-    SHOWN_MESSAGES,
-    Entry,
-    block_count,
-    cost_line,
-    markdown_parser,
-    one_line,
-    shown,
-    source_of,
-)
-from localmem.types import Ledger, Message, Role
+from localmem.tui.reading import Entry
+from localmem.tui.views import Answer, Reply, Said, view_of
 
-BATCH_BLOCKS = 40
-"""Widgets that opening a session mounts at a time: a fifth of a second, so that keys are answered."""
+NEAR = 10
+"""Lines from an end of what is mounted at which more of the session is asked for."""
+MOUNTED = 90
+"""Messages that are mounted at most: the more there are, the longer every key takes."""
+
+View = Said | Answer | Reply
 
 
-_LABEL = {Role.USER: "bold $text-primary", Role.ASSISTANT: "bold $text-success"}
+class Transcript(VerticalScroll, can_focus=False):
+    """Messages of the session that is open. It stays at the end until the person scrolls up."""
 
+    class MoreWanted(Message):
+        """The person came near an end of what is mounted."""
 
-class Plain(Static):
-    """A text as it is: no markup."""
+        def __init__(self, *, older: bool) -> None:
+            self.older = older
+            super().__init__()
 
-    def __init__(self, text: str, classes: str | None = None) -> None:
-        super().__init__(Content(text), classes=classes)
-
-
-class Document(Markdown):
-    """A text as Markdown. Its links open nothing; a click on one tells where it leads."""
-
-    def __init__(self, text: str = "") -> None:
-        super().__init__(text, parser_factory=self._parser, open_links=False)
-        self._streaming = False
-
-    def stream(self) -> MarkdownStream:
-        """Where pieces of the text are written as they come; :meth:`finish` ends it."""
-        self._streaming = True
-        return Markdown.get_stream(self)
-
-    async def finish(self, text: str) -> None:
-        """Show the whole text."""
-        self._streaming = False
-        if text != self.source.strip() or block_count(text) != block_count(text, tables=False):
-            await self.update(text)
-
-    def on_markdown_table_of_contents_updated(self) -> None:
-        """After an update: table cells come with tooltips that are read as markup, and crash on ``[/``."""
-        for cell in self.query("MarkdownTableCellContents"):
-            cell.tooltip = None
-
-    def _parser(self) -> MarkdownIt:
-        # Textual 8 fails on a table that loses a row as it is written, when code follows: drawn at the end.
-        return markdown_parser(tables=not self._streaming)
-
-
-class Said(Static):
-    """One message as it is: who, and the text."""
-
-    def __init__(self, label: str, text: str, role: Role = Role.USER) -> None:
-        super().__init__(Content.assemble((label, _LABEL[role]), "\n", text))
-
-
-class Answered(Vertical):
-    """An earlier answer, drawn as Markdown."""
-
-    def __init__(self, label: str, text: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._label = label
-        self._text = text
+        self.first = 0
+        """Place in the session of the first message that is mounted."""
+        self.total = 0
+        """Messages that the session has."""
+        self._asked: bool | None = None  # for older ones (True) or newer ones (False); None: not asked
+        self._pinned: tuple[View, int] | None = None
+        self._moving = False
 
-    def compose(self) -> ComposeResult:
-        """The label above the text."""
-        yield Static(Content.styled(self._label, _LABEL[Role.ASSISTANT]))
-        yield Document(self._text)
+    @property
+    def views(self) -> list[View]:
+        """The messages that are mounted, in order."""
+        return [child for child in self.children if isinstance(child, Said | Answer | Reply)]
 
+    @property
+    def waiting(self) -> bool:
+        """Whether more of the session was asked for and is not there yet."""
+        return self._asked is not None
 
-class Source(Static, can_focus=True):
-    """A cited message on one line; Enter or a click opens the whole."""
+    @property
+    def end(self) -> int:
+        """Place behind the last message that is mounted."""
+        return self.first + len(self.views)
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Open or close")]
-
-    def __init__(self, number: int, message: Message, title: str) -> None:
-        head = f"[{number}] {source_of(message, title)}:"
-        self._line = f"{head} {one_line(message.text)}"
-        self._whole = f"{head}\n{shown(message.text, message.session_id)}"
-        super().__init__(Content(self._line))
-
-    def action_open(self) -> None:
-        """Open or close it."""
-        self.toggle_class("-open")
-        self.update(Content(self._whole if self.has_class("-open") else self._line))
-
-    def on_click(self) -> None:
-        """A click does what Enter does."""
-        self.action_open()
-
-
-class Reply(Vertical):
-    """An answer while it is written, then with its cost and what it cites."""
-
-    def __init__(self, label: str) -> None:
-        super().__init__()
-        self._label = label
-        self._written = ""
-        self._document = Document()
-        self._plain: Plain | None = None
-        self._stream: MarkdownStream | None = None
-
-    def compose(self) -> ComposeResult:
-        """The label above the text."""
-        yield Static(Content.styled(self._label, _LABEL[Role.ASSISTANT]))
-        yield self._document
-
-    async def write(self, piece: str) -> None:
-        """Add a piece of the answer."""
-        self._written += piece
-        text = shown(self._written)
-        if self._plain is not None:
-            self._plain.update(Content(text))
-        elif len(self._written) > SHOWN_CHARACTERS or ("\n" in piece and block_count(text) > MARKDOWN_BLOCKS):
-            await self._show_plain(text)
-        else:
-            # The stream is made with the first piece: one that never ran cannot be stopped.
-            self._stream = self._stream or self._document.stream()
-            await self._stream.write(shown(piece))
-
-    async def withdraw(self) -> None:
-        """Take back what was written: another answer follows."""
-        await self._end_stream()
-        self._written = ""
-        if self._plain is not None:
-            self._plain.update(Content(""))
-        else:
-            await self._document.update("")
-
-    async def end(self, text: str, session_id: int | None) -> None:
-        """Show the answer as it was stored."""
-        await self._end_stream()
-        final = shown(text, session_id)
-        if self._plain is not None:
-            self._plain.update(Content(final))
-        else:
-            await self._document.finish(final)
-
-    async def fail(self) -> None:
-        """The model failed: what it wrote is stored, and what it cost is not known."""
-        await self._end_stream()
-        if self._written.strip():
-            await self.mount(Plain("not finished; what was written is kept", "cost"))
-        else:
-            await self.remove()
-
-    async def add_cost(self, ledger: Ledger, note: str, sources: Sequence[tuple[Message, str]]) -> None:
-        """Add what was recalled, what it cost, and the cited messages."""
-        lines: list[Widget] = [Plain(cost_line(ledger, note), "cost")]
-        lines += [Source(number, message, title) for number, (message, title) in enumerate(sources, 1)]
-        await self.mount_all(lines)
-
-    async def _show_plain(self, text: str) -> None:
-        await self._end_stream()
-        self._plain = Plain(text)
-        await self.mount(self._plain, after=self._document)
-        await self._document.remove()
-
-    async def _end_stream(self) -> None:
-        if self._stream is not None:
-            await self._stream.stop()
-            self._stream = None
-
-
-class Transcript(VerticalScroll):
-    """The messages of the session that is open. It stays at the end until the person scrolls up."""
-
-    async def clear(self) -> None:
-        """Show nothing."""
+    async def begin(self, entries: Sequence[Entry] = (), first: int = 0, total: int = 0) -> None:
+        """Show part of a session: ``entries``, whose first has place ``first`` of ``total``."""
         await self.remove_children()
+        self.first, self.total, self._asked, self._pinned = first, total, None, None
         self.anchor()
+        if entries:
+            await self.mount_all(map(view_of, entries))
 
     async def add(self, widget: Widget) -> None:
         """Show one more thing at the end."""
         self.anchor()
         await self.mount(widget)
-        if len(self.children) > SHOWN_MESSAGES * 3 // 2:  # the more there is, the longer every key takes
-            await self.remove_children(self.children[:-SHOWN_MESSAGES])
+        if isinstance(widget, Said | Answer | Reply):
+            self.total = max(self.total, self.end)
+            await self._let_go(older=True)
 
-    async def fill(self, entries: Sequence[Entry], older: str) -> None:
-        """Show stored messages above what is there, the newest first, a few at a time.
+    async def cut(self, place: int) -> None:
+        """Take away the message at this place of the session and all that follows it."""
+        views = self.views[place - self.first :]
+        if views:
+            children = list(self.children)
+            await self.remove_children(children[children.index(views[0]) :])
+        self.total = place
 
-        ``older`` is a line about those that are left out, or empty.
-        """
-        widgets: list[Widget] = []
-        blocks = 0
-        for entry in reversed(entries):
-            drawn = entry.blocks > 0
-            widgets.append(
-                Answered(entry.label, entry.text) if drawn else Said(entry.label, entry.text, entry.role)
-            )
-            blocks += 1 + entry.blocks
-            if blocks >= BATCH_BLOCKS:
-                await self._mount_above(widgets)
-                widgets, blocks = [], 0
+    def focus_message(self, message_id: int) -> None:
+        """Go to a message that is mounted, and show what is around it."""
+        for view in self.views:
+            if view.message is not None and view.message.id == message_id:
+                self.release_anchor()
+                view.focus(scroll_visible=False)
+                self._pinned = (view, self.size.height // 3)
+                self.call_after_refresh(self._hold)
+
+    async def extend(self, entries: Sequence[Entry], *, older: bool) -> None:
+        """Show more of the session above or below what is there; what is seen stays where it is."""
+        self._asked = None
+        if not entries:
+            return
+        views = list(map(view_of, entries))
         if older:
-            widgets.append(Plain(older, "cost"))
-        await self._mount_above(widgets)
+            self._pin()
+            self.first -= len(entries)
+            await self.mount_all(views, before=0)
+        else:
+            self.release_anchor()  # the end of what was mounted is not the end
+            self._pin()
+            await self.mount_all(views, after=self.views[-1] if self.views else None)
+        await self._let_go(older=not older)
+        # What came may be as high as what went: then the height has not changed, and nobody says so.
+        self.call_after_refresh(self._hold)
 
-    async def _mount_above(self, newest_first: Sequence[Widget]) -> None:
-        if newest_first:
-            await self.mount_all(newest_first[::-1], before=0 if self.children else None)
+    async def _let_go(self, *, older: bool) -> None:
+        """Unmount what is too much at one end; it comes back when it is scrolled to."""
+        views = self.views
+        extra = len(views) - MOUNTED
+        if extra <= 0:
+            return
+        if older:
+            if self._pinned is None:
+                self._pin(views[extra:])
+            self.first += extra
+            await self.remove_children(views[:extra])
+        else:
+            await self.remove_children(views[-extra:])
+
+    def _pin(self, stay: Sequence[View] | None = None) -> None:
+        """Remember what is read, and where on the screen: it must not move with what is above it."""
+        if self.scroll_y >= self.max_scroll_y - 1 and self.end >= self.total:
+            return  # at the end it stays at the end
+        for view in self.views if stay is None else stay:
+            region = view.virtual_region
+            if region.bottom > self.scroll_y:
+                self._pinned = (view, region.y - round(self.scroll_y))
+                return
+
+    def _hold(self) -> None:
+        """Put what is pinned back to its place."""
+        if self._pinned is None:
+            return
+        view, place = self._pinned
+        if view.parent is not self:
+            self._pinned = None
+            return
+        self._moving = True
+        self.scroll_to(y=max(view.virtual_region.y - place, 0), animate=False, force=True, immediate=True)
+        self._moving = False
+
+    def watch_virtual_size(self) -> None:
+        """What is mounted finds its height bit by bit: a Markdown text is many widgets."""
+        self._hold()
+
+    def watch_scroll_y(self, before: float, now: float) -> None:
+        """Ask for more near an end."""
+        super().watch_scroll_y(before, now)
+        if not self._moving and round(before) != round(now):
+            self._pinned = None
+        if self._asked is not None or not self.is_attached:
+            return
+        if now < before and now < NEAR and self.first > 0:
+            self._ask(older=True)
+        elif now > before and now > self.max_scroll_y - NEAR and self.end < self.total:
+            self._ask(older=False)
+
+    def _ask(self, *, older: bool) -> None:
+        self._asked = older
+        self.post_message(self.MoreWanted(older=older))

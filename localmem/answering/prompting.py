@@ -12,6 +12,7 @@ from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.prompts import render
 from localmem.roles.task import Task
 from localmem.roles.window import pieces_that_fit
+from localmem.text import fenced
 from localmem.types import Message, Role
 
 ANSWER = Task("answer", ModelRole.ANSWERER, max_tokens=96)
@@ -42,15 +43,31 @@ def answer_prompt(
 
 
 def chat_prompt(
-    model: ChatModel, history: Sequence[Message], text: str, notes: Sequence[Note]
+    model: ChatModel,
+    history: Sequence[Message],
+    text: str,
+    notes: Sequence[Note],
+    *,
+    system: str = "",
+    earlier: str | None = None,
 ) -> list[ChatMessage]:
     """The prompt for a reply. The oldest exchanges are dropped first, then the notes.
+
+    ``system`` is the person's own system prompt. ``earlier`` is the reply that ``text`` has already:
+    another one is asked for then.
 
     Exchanges go several at a time: for the next turns the prompt begins as it did, and what the
     model has read of it is reused.
     Raises :class:`PromptTooLong` when ``text`` alone leaves no room for a reply.
     """
-    past = [ChatMessage("user" if m.role is Role.USER else "assistant", m.text) for m in history]
+    rules = render("chat.system")
+    first = ChatMessage("system", f"{rules}\n\n{system}" if system else rules)
+    again = (
+        []
+        if earlier is None
+        else [ChatMessage("assistant", earlier), ChatMessage("user", render("chat.again"))]
+    )
+    past = [ChatMessage("user" if m.role is Role.USER else "assistant", whole(m)) for m in history]
     starts = [0, *(i for i, m in enumerate(past) if i and m.role == "user")] if past else []
     useful = sorted(notes, key=lambda note: -note.sentence.relevance)
 
@@ -60,7 +77,7 @@ def chat_prompt(
         ask = render("chat.recall", notes=listed(chosen), message=text) if kept else text
         exchanges = pieces - len(kept)
         recent = past[starts[-exchanges] :] if exchanges else []
-        return [ChatMessage("system", render("chat.system")), *recent, ChatMessage("user", ask)]
+        return [first, *recent, ChatMessage("user", ask), *again]
 
     pieces = pieces_that_fit(model, build, len(useful) + len(starts), REPLY_TOKENS)
     if pieces is None:
@@ -73,11 +90,13 @@ def chat_prompt(
     return build(pieces - spare if spare <= exchanges / 2 else pieces)
 
 
+def whole(message: Message) -> str:
+    """What was said, with what was attached to it."""
+    if not message.attachments:
+        return message.text
+    return "\n\n".join(filter(None, (message.text, render("chat.attached", text=message.attachments))))
+
+
 def listed(notes: Sequence[Note]) -> str:
     """Notes as a fenced list."""
     return "\n".join(f"- {fenced(str(note))}" for note in notes)
-
-
-def fenced(text: str) -> str:
-    """Recalled text on one line, so that it cannot imitate the prompt's own structure."""
-    return " ".join(text.split())

@@ -66,6 +66,7 @@ _FRAME = frozenset(
 Days = tuple[date, date]
 """First and last, both included."""
 EVER: Days = (date.min, date.max)
+_DAY = timedelta(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +118,9 @@ def period_of(text: str, asked: date) -> tuple[Days, str]:
             case "since" | "from":
                 first = mention.first
             case "after":
-                first = mention.last + timedelta(1)
+                first = min(mention.last, date.max - _DAY) + _DAY
             case "before":
-                last = mention.first - timedelta(1)
+                last = max(mention.first, date.min + _DAY) - _DAY
             case "in":
                 first, last = mention.first, mention.last
             case _:

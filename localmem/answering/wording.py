@@ -26,6 +26,8 @@ class Worded:
     citations: tuple[int, ...] = ()
     stopped: bool = False
     """The user stopped the model."""
+    reason: StopReason = StopReason.END
+    """Why it ended."""
 
 
 def word(
@@ -56,6 +58,7 @@ def word(
                 yield AnswerDelta(piece.text)
                 continue
             count_model(ledger, piece)
+            worded.reason = piece.reason
             worded.stopped = piece.reason is StopReason.CANCELLED
             reason = None if worded.stopped else unsupported(worded.text, notes, question, rule)
     except (ModelCrashed, ModelTimeout) as error:
@@ -72,6 +75,6 @@ def word(
 def fall_back(worded: Worded, rule: Draft, ledger: Ledger, reason: str) -> Iterator[Event]:
     """Put the rule's answer in place of the model's: withdraw what was streamed, count it in the ledger."""
     ledger.fallbacks.append(f"answerer: {reason}")
-    worded.text, worded.citations = rule.text, rule.sources
+    worded.text, worded.citations, worded.reason = rule.text, rule.sources, StopReason.END
     yield Fallback("answerer", reason)
     yield AnswerDelta(rule.text)

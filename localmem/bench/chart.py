@@ -6,8 +6,8 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from localmem.bench.peers import INSTALL
 from localmem.errors import BadInput
+from localmem.peers import INSTALL
 
 WAYS = {"host": "localmem", "raw": "llama.cpp", "high": "llama-cpp-python"}
 """What speed is measured of, and its name in a chart."""

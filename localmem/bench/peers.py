@@ -7,15 +7,12 @@ task rewards the matching of words; a store that only compares vectors cannot wi
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
-import os
 import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +20,13 @@ import numpy as np
 
 from localmem.bench.corpus import Corpus
 from localmem.bench.retrieval import APPENDS, KEPT, QUESTIONS, REAL, Row, quantiles
-from localmem.bench.stores import ONE_THREAD, PEERS, Peer
+from localmem.bench.stores import ONE_THREAD, STORES
 from localmem.index.pieces import pieces_of
 from localmem.models.protocols import Embedder, Vectors
-from localmem.types import Message, Origin, Role
+from localmem.peers import Peer
+from localmem.peers.environment import environment
+from localmem.types import Message, NewMessage, Origin, Role
 
-INSTALL = "pip install 'localmem-assistant[peers]'"
 HIT_AT = 10
 ASKED_WORDS = 4
 """Words of a known-answer question."""
@@ -38,7 +36,7 @@ def add_peers(
     result: dict[str, Any],
     embedder: Embedder,
     progress: Callable[[str], None],
-    kinds: Sequence[type[Peer]] = PEERS,
+    kinds: Sequence[type[Peer]] = STORES,
 ) -> None:
     """Give each row of :func:`bench_retrieval` its ``peers``: a row for each store, localmem first.
 
@@ -97,22 +95,27 @@ def _pieces(text: str) -> list[str]:
 
 
 def _measure(kind: type[Peer], texts: Sequence[str], known: KnownVectors) -> Row:
-    if importlib.util.find_spec(kind.module) is None:
-        return {"name": kind.name, "installed": False, "install": INSTALL}
-    row: Row = {"name": kind.name, "installed": True, "version": importlib.metadata.version(kind.package)}
+    if reason := kind.missing():
+        return {"name": kind.name, "installed": False, "reason": reason}
+    row: Row = {"name": kind.name, "installed": True, "version": kind.version()}
     with (
         tempfile.TemporaryDirectory(prefix="localmem-bench-") as folder,
-        _environment(ONE_THREAD),
+        environment(ONE_THREAD),
         closing(kind(Path(folder), known)) as store,
     ):
         started = time.perf_counter()
-        store.add(texts)
+        store.add(_numbered(texts, 0))
         store.index()
         row["build_s"] = time.perf_counter() - started
         row |= _query_times(store, known)
         row["hit_at_10"] = _hit_share(store, texts)
         row |= _append_times(store, len(texts))
     return row
+
+
+def _numbered(texts: Sequence[str], first: int) -> list[NewMessage]:
+    """The texts as messages that are named by their numbers."""
+    return [NewMessage(Role.USER, text, external_id=str(number)) for number, text in enumerate(texts, first)]
 
 
 def _query_times(store: Peer, known: KnownVectors) -> Row:
@@ -152,7 +155,7 @@ def known_answers(texts: Sequence[str], count: int) -> list[tuple[str, int]]:
 def _hit_share(store: Peer, texts: Sequence[str]) -> float | None:
     """Share of known answers among the best 10; None without a text long enough to ask about."""
     asked = known_answers(texts, QUESTIONS)
-    hits = sum(number in store.search(question, HIT_AT) for question, number in asked)
+    hits = sum(str(number) in store.search(question, HIT_AT) for question, number in asked)
     return hits / len(asked) if asked else None
 
 
@@ -162,24 +165,10 @@ def _append_times(store: Peer, stored: int) -> Row:
     for number in range(stored, stored + APPENDS):
         text = f"a brand new zebra{number} story"
         started = time.perf_counter()
-        store.add([text])
-        found += number in store.search(text, HIT_AT)
+        store.add(_numbered([text], number))
+        found += str(number) in store.search(text, HIT_AT)
         times.append(1000 * (time.perf_counter() - started))
     return {"append_and_search_ms": quantiles(times), "appended_found": found / APPENDS}
-
-
-@contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def peer_lines(rows: Sequence[Row]) -> list[str]:
@@ -188,7 +177,7 @@ def peer_lines(rows: Sequence[Row]) -> list[str]:
     lines = [f"  {'':15}" + "".join(f"{column:>10}" for column in columns)]
     for row in rows:
         if not row["installed"]:
-            lines.append(f"  {row['name']:15} not installed: {row['install']}")
+            lines.append(f"  {row['name']:15} skipped: {row['reason']}")
             continue
         query, bare = row["query_ms"], row["query_without_embedding_ms"]
         times = (row["build_s"], query["p50"], query["p95"], bare["p50"], row["append_and_search_ms"]["p50"])

@@ -183,7 +183,7 @@ def _reflect(history: _History, n: int) -> Case:
 def _judge(history: _History, n: int) -> Case:
     question, reference = history.known(n)
     _, answer = history.known(n + n % 2)  # every second one is right
-    return Case(judge.JUDGE, judge.Verdict, {"question": question, "reference": reference, "answer": answer})
+    return Case(judge.JUDGE, judge.Verdict, judge.judged(question, reference, answer))
 
 
 def _table(result: dict[str, Any]) -> str:

@@ -8,11 +8,7 @@ from datetime import date, datetime
 from localmem.cli.context import Context
 from localmem.disclosure.agent import Agent
 from localmem.disclosure.budget import Budget
-from localmem.errors import ModelMissing
-from localmem.models.calibration import Calibrations
-from localmem.models.catalog import ModelRole
-from localmem.reconstruction.fixed import FIXED, Fixed
-from localmem.roles.trust import TRUSTED, Trust
+from localmem.reconstruction.fixed import Fixed
 from localmem.types import Answer, Message
 
 
@@ -20,41 +16,14 @@ def agent_of(
     context: Context, policy: str, budget: Budget, asked: datetime | None, no_llm: bool
 ) -> Agent | None:
     """What policy ``agent`` works with, None when it is another; ``auto`` wants the controller trusted."""
-    if policy == "fixed" or (policy == "auto" and no_llm):
-        return None
-    if no_llm:
-        return Agent(budget, asked=_day(asked))
-    try:
-        controller = context.library.chat_model(ModelRole.CONTROLLER)
-        trust = context.team.standing(ModelRole.CONTROLLER).trust
-    except ModelMissing:  # the twin needs none
-        controller, trust = None, Trust(trusted=False, reason="the model is not installed")
-    if policy == "auto" and not trust.trusted:
-        return None
-    return Agent(
-        budget,
-        controller=controller,
-        trust=trust,
-        summariser=context.team.if_trusted(ModelRole.SUMMARISER),
-        calibrate=Calibrations(context.home).of,
-        asked=_day(asked),
-    )
+    return context.models.agent(policy, budget, _day(asked), use_model=not no_llm)
 
 
 def fixed_of(
     context: Context, calls: int | None, records: int | None, asked: datetime | None, no_llm: bool
 ) -> Fixed:
     """What policy ``fixed`` works with; a limit that is None is its own. The controller must be trusted."""
-    controller, trust = None, TRUSTED
-    if not no_llm and (controller := context.team.if_trusted(ModelRole.CONTROLLER)) is not None:
-        trust = context.team.standing(ModelRole.CONTROLLER).trust
-    return Fixed(
-        FIXED.calls if calls is None else calls,
-        records,
-        controller,
-        trust,
-        asked and asked.date(),
-    )
+    return context.models.fixed(calls, records, asked and asked.date(), use_model=not no_llm)
 
 
 def requirement_lines(found: Answer) -> Iterator[str]:

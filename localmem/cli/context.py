@@ -6,7 +6,7 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -20,11 +20,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from localmem.cli.keys import present_key
+from localmem.errors import BadInput
+from localmem.home import Home
 from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
-from localmem.models.library import Library
 from localmem.paths import default_database, default_home
-from localmem.probing.team import Team
+from localmem.privacy.secrets import Policy
+from localmem.store.connection import first_page, is_encrypted
 from localmem.text import printable
 
 
@@ -35,25 +38,50 @@ class _TimeIsUp(Exception):
 class Context:
     """Opens the memory file and the models once, when a command first needs them."""
 
-    def __init__(self, db: Path | None, home: Path | None, quiet: bool) -> None:
+    def __init__(
+        self,
+        db: Path | None,
+        home: Path | None,
+        quiet: bool,
+        key_file: Path | None = None,
+        secrets: Policy | None = None,
+    ) -> None:
         self.database = db or default_database()
         self.home = home or default_home()
-        self.library = Library(self.home)
-        self.team = Team(self.library, self.home)
+        self.models = Home(self.home)
+        self.library = self.models.library
+        self.team = self.models.team
         self.quiet = quiet
+        self.key_file = key_file
+        self._secrets = secrets
+        self._key: str | None = None
         self._memory: Memory | None = None
+
+    def key(self) -> str | None:
+        """The key of the memory file; None: it is not encrypted. A new file is if there is a key file."""
+        if self._key is None:
+            new = not first_page(self.database)
+            if is_encrypted(self.database) or (new and self.key_file is not None):
+                self._key = present_key(self.database, self.key_file)
+        return self._key
 
     def memory(self) -> Memory:
         """The memory file. Raises ModelMissing without an embedder."""
         if self._memory is None:
-            self._memory = Memory(self.database, self.library.embedder())
+            self._memory = Memory(
+                self.database,
+                self.library.embedder(),
+                key=self.key(),
+                home=self.models,
+                secrets=self._secrets,
+            )
         return self._memory
 
     def close(self) -> None:
         """Close what was opened."""
         if self._memory is not None:
             self._memory.close()
-        self.library.close()
+        self.models.close()
 
     def say(self, text: str) -> None:
         """A remark for the person at the terminal."""
@@ -91,7 +119,15 @@ class Context:
                 return False
         return True
 
-    def run_chat(self, session_id: int | None, last: bool) -> None:
+    def embed_for_now(self, memory: Memory, seconds: float) -> None:
+        """Wait for the vectors, but not for ever: say how many are left to be made after ``seconds``."""
+        if not self.embed(memory, seconds):
+            self.say(
+                f"{memory.pending()} messages have no vector yet and are found by their words only. "
+                "Vectors are made whenever localmem is open; `localmem build` makes them all."
+            )
+
+    def run_chat(self, session_id: int | None, last: bool, private: bool = False) -> None:
         """Open the chat. Raises ModelMissing before the screen changes.
 
         It lies a layer above and is found by its name, so that nothing here imports a terminal library.
@@ -100,7 +136,34 @@ class Context:
         run: Callable[..., None] = importlib.import_module("localmem.tui").run
         trust = self.team.standing(ModelRole.ANSWERER).trust
         summariser = self.team.if_trusted(ModelRole.SUMMARISER, background=True)
-        run(self.memory(), self.library, trust, summariser, session_id=session_id, last=last)
+        memory = self.memory()
+        run(
+            memory,
+            self.library,
+            trust,
+            summariser,
+            session_id=session_id,
+            last=last,
+            private=private,
+            home=self.home,
+        )
+        if memory.empty_bin():
+            self.say("Removing what you deleted from the file…")
+        memory.purge()
+
+    def serve_chat(self, arguments: Sequence[str]) -> None:
+        """Show the chat in a browser until Ctrl+C; each tab runs it in a process of its own.
+
+        Raises :class:`BadInput` without the packages for it, ModelMissing before anything is served.
+        """
+        self.library.path(self.library.role("answerer"))
+        if is_encrypted(self.database) and self.key_file is None:
+            raise BadInput("In a browser nobody can type the passphrase. Give the key with --key-file.")
+        options = ["--db", str(self.database.absolute()), "--home", str(self.home.absolute())]
+        if self.key_file is not None:
+            options += ["--key-file", str(self.key_file.absolute())]
+        serve: Callable[..., None] = importlib.import_module("localmem.tui.web").serve
+        serve([*options, "chat", *arguments], self.say)
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from localmem.cli.context import Context, pass_context, print_json
 from localmem.disclosure.advice import step_distribution
 from localmem.entries import Entry, Failure, Layer, Summary
 from localmem.errors import BadInput
-from localmem.export import export_markdown
+from localmem.export import ALL, export_jsonl, export_markdown, folder_name
 from localmem.layers import markdown
 from localmem.layers.stats import Judged, LayerStats
 from localmem.models.catalog import ModelRole
@@ -42,10 +43,13 @@ def show_command(context: Context, session: int, layer: str, as_json: bool) -> N
     found = memory.session(session)
     messages = memory.messages(session)
     if layer == RAW:
+        path = memory.path(session)
         if as_json:
-            print_json([_message_json(message) for message in messages])
-            return
-        _print_markdown(markdown.heading(found, RAW) + "\n" + markdown.raw(messages))
+            print_json([_message_json(message) for message in path])
+        else:
+            _print_markdown(markdown.heading(found, RAW) + "\n" + markdown.raw(path))
+        if others := len(messages) - len(path):
+            context.say(f"{others} messages of other versions are kept; search and export have them too.")
         return
     summariser = None
     if layer != Layer.SUMMARY:  # a summary is there at once, the others are made when first read
@@ -63,17 +67,32 @@ def show_command(context: Context, session: int, layer: str, as_json: bool) -> N
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="The folder.")
 @click.option("--session", "session_id", type=int, metavar="ID", help="Only this session.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["markdown"]), default="markdown", show_default=True
+    "--format",
+    "format_name",
+    type=click.Choice(["markdown", "jsonl"]),
+    default="markdown",
+    show_default=True,
+    help="markdown: a folder for each session, a file for each layer; jsonl: one file to import again.",
 )
 @pass_context
 def export_command(context: Context, out: Path, session_id: int | None, format_name: str) -> None:
-    """Write every session into a folder of its own, its four layers as Markdown files."""
+    """Write sessions out: their layers as Markdown to read, or the messages as JSONL to import again."""
     memory = context.memory()
     sessions = memory.sessions() if session_id is None else [memory.session(session_id)]
     with context.progress() as bar:
         task = bar.add_task("exporting", total=len(sessions))
-        folders = export_markdown(memory, out, sessions, lambda done: bar.update(task, completed=done))
-    context.say(f"{len(folders)} sessions written to {out}.")
+
+        def progress(done: int) -> None:
+            bar.update(task, completed=done)
+
+        if format_name == "markdown":
+            export_markdown(memory, out, sessions, progress)
+        else:
+            one = ALL if session_id is None else f"{folder_name(sessions[0])}.jsonl"
+            # In the order in which they came, which is that of their ids.
+            out = export_jsonl(memory, out, sorted(sessions, key=attrgetter("id")), one, progress)
+    memory.note_export(out)
+    context.say(f"{len(sessions)} sessions written to {out}.")
 
 
 @click.command("stats")
@@ -104,7 +123,7 @@ def stats_command(context: Context, traces: bool, judge: int | None, as_json: bo
     click.echo(f"{sessions} sessions, {messages} messages")
     click.echo(f"waiting: {pending['embedding']} vectors, {pending['summary']} summaries")
     for one in layers:
-        click.echo(_stats_line(one))
+        click.echo(printable(_stats_line(one)))
     if verdicts:
         click.echo(
             f"judged: {verdicts.faithful} faithful, {verdicts.unfaithful} not, "

@@ -42,12 +42,13 @@ def list_command(context: Context, advising: bool, as_json: bool) -> None:
         memory = f"{model.ram / 1e9:.1f} GB" if model.ram else ""
         fits = " " if model.ram <= available else "!"
         roles = ", ".join(model.roles)
-        click.echo(f"{model.name:22} {model.kind:10} {mark:10} {size:>8} {memory:>7}{fits} {roles}")
+        line = f"{model.name:22} {model.kind:10} {mark:10} {size:>8} {memory:>7}{fits} {roles}"
+        click.echo(printable(line))
     if any(model.ram > available for model in status):
         click.echo(f"! needs more memory than the {available / 1e9:.1f} GB that are free now")
     click.echo()
     for role in CHAT_ROLES:
-        click.echo(f"{role:12} {context.team.serving(role)}")
+        click.echo(printable(f"{role:12} {context.team.serving(role)}"))
 
 
 def _as_json(context: Context, model: ModelStatus, available: int) -> dict[str, object]:
@@ -208,7 +209,7 @@ def verify_command(context: Context, names: tuple[str, ...]) -> None:
     installed = [model.name for model in context.library.status() if model.installed]
     for name in names or installed:
         context.library.verify(name)
-        click.echo(f"{name}: intact")
+        click.echo(printable(f"{name}: intact"))
     if not (names or installed):
         small = f"localmem models pull {DEFAULT_CHAT} {DEFAULT_EMBEDDER}"
         context.say(f"No model is installed. Get the small ones: {small}")

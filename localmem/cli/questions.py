@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -19,12 +18,15 @@ from localmem.errors import BadInput
 from localmem.events import Answered, Event, StepTaken
 from localmem.importers.run import import_files
 from localmem.memory import Memory
-from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 from localmem.reconstruction.fixed import FIXED
 from localmem.roles.trust import TRUSTED, Trust
+from localmem.shapes import answer_json, hit_json
 from localmem.text import printable
-from localmem.types import Answer, Hit, Message
+from localmem.types import Answer, Message
+
+EMBED_SECONDS = 10.0
+"""How long a question waits for vectors that are missing; without them messages are found by their words."""
 
 _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
 
@@ -59,7 +61,7 @@ def search_command(
     _finish_embedding(context, memory)
     hits = memory.search(query, count, after=after, before=before, by_session=scope == "sessions")
     if as_json:
-        print_json([_hit_json(hit) for hit in hits])
+        print_json([hit_json(hit) for hit in hits])
         return
     for hit in hits:
         click.echo(printable(f"{hit.score:.4f}  {_source_line(hit.message)}"))
@@ -167,9 +169,7 @@ def demo_command(context: Context, no_llm: bool) -> None:
 
 def _answerer(context: Context, no_llm: bool) -> tuple[ChatModel | None, Trust]:
     """The model that words answers, None when none shall, and how far it is trusted."""
-    if no_llm:
-        return None, TRUSTED
-    return context.library.chat_model(ModelRole.ANSWERER), context.team.standing(ModelRole.ANSWERER).trust
+    return (None, TRUSTED) if no_llm else context.models.answerer()
 
 
 def _ask(memory: Memory, question: str, model: ChatModel | None, trust: Trust) -> Answer:
@@ -189,7 +189,7 @@ def _answered(events: Iterable[Event], say: Callable[[str], None]) -> Answer:
 def _finish_embedding(context: Context, memory: Memory) -> None:
     """An import that was interrupted left messages that can be found by their words only."""
     if memory.pending():
-        context.embed(memory)
+        context.embed_for_now(memory, EMBED_SECONDS)
 
 
 def _answer_text(found: Answer) -> str:
@@ -206,45 +206,3 @@ def _source_line(message: Message) -> str:
     when = f"{message.sent_at:%Y-%m-%d}" if message.sent_at else "undated"
     who = message.speaker or message.role
     return f"{message.source} {message.external_id}, {when}, {who}: {' '.join(message.text.split())[:100]}"
-
-
-def _hit_json(hit: Hit) -> dict[str, object]:
-    message = hit.message
-    return {
-        "message_id": message.id,
-        "external_id": message.external_id,
-        "source": message.source,
-        "session_id": message.session_id,
-        "session_date": message.sent_at and message.sent_at.isoformat(),
-        "speaker": message.speaker or message.role,
-        "text": message.text,
-        "score": hit.score,
-        "views": hit.views,
-    }
-
-
-def answer_json(found: Answer) -> dict[str, object]:
-    """The fields of ``ask --json``."""
-    return {
-        "answer": found.text,
-        "abstained": found.abstained,
-        "citations": found.citations,
-        "evidence": [
-            {
-                "message_id": item.message.id,
-                "external_id": item.message.external_id,
-                "source": item.message.source,
-                "session_id": item.message.session_id,
-                "layer": item.layer,
-                "text": item.message.text,
-            }
-            for item in found.evidence
-        ],
-        "notes": found.notes,
-        "requirements": [asdict(requirement) for requirement in found.requirements],
-        "rounds": [asdict(one) for one in found.rounds],
-        "policy": found.policy,
-        "stop_reason": found.stop_reason,
-        "trace": found.trace,
-        "ledger": {**asdict(found.ledger), "history_share": found.ledger.history_share},
-    }

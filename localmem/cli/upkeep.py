@@ -42,6 +42,7 @@ def build_command(
                 context.database,
                 context.library.embedder(),
                 lambda done, total: bar.update(task, completed=done, total=total),
+                key=context.key(),
             )
         memory = context.memory()
     if not context.embed(memory, max_seconds):

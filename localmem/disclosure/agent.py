@@ -22,7 +22,7 @@ from localmem.disclosure.metered import Calibrate, Metered
 from localmem.disclosure.reading import Reader
 from localmem.disclosure.reflection import NoveltyReflection
 from localmem.disclosure.sessions import FindSessions
-from localmem.disclosure.state import State
+from localmem.disclosure.state import LIMITS, Limits, State
 from localmem.disclosure.tools import Desk
 from localmem.disclosure.twin import Twin
 from localmem.errors import BadInput
@@ -59,6 +59,7 @@ class Agent:
     """When the question is asked; None: on the day of the newest message."""
     decide: Decide | None = None
     """Another controller in place of model and twin."""
+    limits: Limits = LIMITS
     clock: Callable[[], float] = time.monotonic
 
 
@@ -121,7 +122,7 @@ class _Run:
         records = Records(store.search, asked_on=asked.date() if isinstance(asked, datetime) else asked)
         self._question = question = replace(question, asked=records.asked_on)
         asked = asked or records.asked_on or date.today()
-        self._state = State(question, asked)
+        self._state = State(question, asked, agent.limits)
         self._coverage = Coverage(question, records, store.sessions)
         summariser = None if agent.summariser is None else self._metered(agent.summariser)
         self._reader = Reader(store.database, self._coverage.relevance, ledger, summariser, cancel)

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from localmem.answering.prompting import fenced
 from localmem.disclosure.evidence import Piece
 from localmem.disclosure.progress import first_line, progress
 from localmem.disclosure.state import State
@@ -37,6 +36,7 @@ from localmem.steps import (
     Reflection,
     Search,
 )
+from localmem.text import fenced
 from localmem.types import Ledger
 
 CANDIDATES = 8

@@ -78,7 +78,7 @@ class Controller:
         state.concluding = number >= meter.budget.steps
         kind, calls = Kind.CALLS, list[Call]()
         try:
-            decision = self._guarded(self._decide(state))
+            decision = self._guarded(self._allowed(self._decide(state)))
             self._spent("controller", started)
             if isinstance(decision, Draft):
                 if state.grown and state.nudges < state.limits.nudges and not state.concluding:
@@ -95,12 +95,20 @@ class Controller:
         meter.ledger.steps = number
         return step
 
+    def _allowed(self, decision: Decision) -> Decision:
+        """The decision without tools that may not be used."""
+        if isinstance(decision, Draft):
+            return decision
+        without = self._state.limits.without
+        return tuple(action for action in decision if TOOL_NAMES[type(action)] not in without)
+
     def _guarded(self, decision: Decision) -> Decision:
         """A counting question is never answered without a reflection, nor is nothing a decision."""
         state = self._state
         if decision == ():
             return Draft()
         unreflected = state.counts and state.reflected_at is None and not state.concluding
+        unreflected = unreflected and TOOL_NAMES[Reflect] not in state.limits.without
         return (Reflect(),) if isinstance(decision, Draft) and unreflected else decision
 
     def _carried_out(self, actions: tuple[Action, ...]) -> list[Call]:

@@ -9,7 +9,7 @@ from localmem.answering.accounting import count_model
 from localmem.disclosure.budget import Cost, Meter
 from localmem.errors import ModelUnaffordable
 from localmem.models.calibration import Calibration
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, Sampling, TextDelta
 
 Calibrate = Callable[[ChatModel], Calibration]
 """What predicts the seconds of a model's calls on this machine."""
@@ -66,6 +66,7 @@ class Metered:
         max_tokens: int,
         fixed: int = 0,
         grammar: str | None = None,
+        sampling: Sampling | None = None,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:
@@ -86,6 +87,7 @@ class Metered:
             max_tokens=max_tokens,
             fixed=fixed,
             grammar=grammar,
+            sampling=sampling,
             cancel=cancel,
             deadline=seconds if deadline is None else min(deadline, seconds),
         ):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from localmem.disclosure.evidence import Piece
 from localmem.disclosure.state import State
 from localmem.steps import TOOL_NAMES, Call, Kind, ReadFacts, ReadRaw, ReadTurns, Reflect, Search
+from localmem.text import fenced
 
 LINES = 8
 """The latest calls; older ones say little."""
@@ -38,7 +39,7 @@ def first_line(pieces: Sequence[Piece]) -> str:
 def _line(call: Call, facts: Sequence[Piece]) -> str:
     match call.action:
         case Search(queries=queries):
-            text = "search " + ", ".join(f'"{query}"' for query in queries)
+            text = "search " + ", ".join(f'"{_quoted(query)}"' for query in queries)
             text += f": found {_sessions([one.session_id for one in call.found])}"
             if not call.opened:
                 return text
@@ -67,5 +68,5 @@ def _sessions(ids: Sequence[int]) -> str:
 
 
 def _quoted(text: str) -> str:
-    line = " ".join(text.split())
+    line = fenced(text).replace('"', "'")  # it may not end its own quotation
     return line if len(line) <= CHARACTERS else line[:CHARACTERS].rsplit(" ", 1)[0] + " ..."

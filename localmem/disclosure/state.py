@@ -41,6 +41,8 @@ class Limits:
     rounds: int = 2
     """Reflections that send the controller back to searching."""
     nudges: int = 2
+    without: frozenset[str] = frozenset()
+    """Names of tools that may not be used, to measure what each is worth (APDMem, Table 4)."""
 
 
 LIMITS = Limits()

@@ -16,6 +16,7 @@ from localmem.disclosure.reading import TURNS, Reader
 from localmem.disclosure.sessions import FindSessions
 from localmem.disclosure.state import State
 from localmem.steps import (
+    TOOL_NAMES,
     Action,
     Call,
     Decompose,
@@ -60,7 +61,8 @@ def search(desk: Desk, state: State, action: Search) -> Result:
     pieces = [piece for one in found for piece in desk.reader.summaries(one.session_id, one.turns)]
     opened = []
     fresh = [one.session_id for one in found if one.session_id not in state.drilled]
-    for session in fresh[: min(state.limits.auto_drilled, state.limits.drilled - len(state.drilled))]:
+    auto = 0 if TOOL_NAMES[ReadFacts] in state.limits.without else state.limits.auto_drilled
+    for session in fresh[: min(auto, state.limits.drilled - len(state.drilled))]:
         if desk.meter.lacks(Cost(records=_beyond(state, pieces) + 1)):
             break
         facts = _within(desk, state, pieces, desk.reader.bullets(session, Level.FACTS))

@@ -10,6 +10,7 @@ from localmem.disclosure.state import State
 from localmem.reconstruction.requirements import NeedKind
 from localmem.retrieval.asked import read
 from localmem.steps import (
+    TOOL_NAMES,
     Action,
     Decision,
     Decompose,
@@ -48,10 +49,13 @@ class Twin:
     def __call__(self, state: State) -> Decision:
         """The next response, in the paper's phases: prepare, disclose, reflect. Nothing is done twice."""
         done = {call.action for step in state.steps for call in step.calls}
+        without = state.limits.without
         for phase in (self._prepare, self._search, self._facts, self._matched, self._deeper):
-            if fresh := tuple(action for action in phase(state) if action not in done):
+            proposed = (action for action in phase(state) if TOOL_NAMES[type(action)] not in without)
+            if fresh := tuple(action for action in proposed if action not in done):
                 return fresh
-        return (Reflect(),) if state.grown and not state.concluding else Draft()
+        reflects = state.grown and not state.concluding and TOOL_NAMES[Reflect] not in without
+        return (Reflect(),) if reflects else Draft()
 
     def _prepare(self, state: State) -> Iterator[Action]:
         if not state.tried:
@@ -76,7 +80,8 @@ class Twin:
         """The question, as its parts and as the speaker would say it."""
         text = state.question.text
         said = read(text, self._speakers, None).similar_to
-        parts = state.parts or tuple(self.decompose(state))
+        split = () if TOOL_NAMES[Decompose] in state.limits.without else self.decompose(state)
+        parts = state.parts or tuple(split)
         return tuple(dict.fromkeys((text, said, *parts)))[: state.limits.queries]
 
     def _matched(self, state: State) -> Iterator[Action]:
@@ -94,7 +99,9 @@ class Twin:
         if not (state.counts or self._lacks(state)):
             return
         deep = [session for session, levels in state.drilled.items() if Level.NOTES in levels]
-        if len(deep) < DEEP:
+        if TOOL_NAMES[ReadTurns] in state.limits.without:
+            deep = [session for session in state.best if session in state.drilled][:DEEP]
+        elif len(deep) < DEEP:
             closed = [session for session in state.best if session in state.drilled and session not in deep]
             if closed:
                 yield from map(ReadTurns, closed[: DEEP - len(deep)])

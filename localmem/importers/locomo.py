@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 from localmem.errors import ImportFailed
+from localmem.importers.base import Conversation, each
 from localmem.importers.fields import (
     Record,
     described,
@@ -24,7 +24,8 @@ from localmem.importers.fields import (
     required_text,
     unique,
 )
-from localmem.importers.json_stream import first_keys, records
+from localmem.importers.inputs import Source
+from localmem.importers.json_stream import Shape, records
 from localmem.types import NewMessage, NewSession, Role
 
 _SESSION = re.compile(r"session_(\d+)")
@@ -46,26 +47,37 @@ class LoCoMo:
 
     name = "locomo"
     looks_for = "a JSON array of objects with a `conversation` of `session_1`, `session_2` ..."
+    groups = True
 
-    def matches(self, path: Path) -> bool:
+    def matches(self, source: Source, head: Shape) -> bool:
         """Whether the first record has a ``conversation`` with numbered sessions."""
-        return any(key.startswith("conversation.session_") for key in first_keys(path))
+        sessions = [key for key in head.keys if key.startswith("conversation.session_")]
+        return head.top == "array" and bool(sessions)
 
-    def read(self, path: Path, skipped: Counter[str]) -> Iterator[NewSession]:
-        """Yield the sessions; raises :class:`ImportFailed` with file, record and session."""
-        sources: set[str] = set()
-        for place, record in records(path):
-            source = required_name(record, "sample_id", place)
-            if source in sources:
-                raise ImportFailed(f'{place}: "sample_id" {described(source)} was used before in this file.')
-            sources.add(source)
-            conversation = required_object(record.get("conversation"), f"{place}, conversation")
-            for key in _sessions(conversation):
-                messages = required_list(conversation, key, place)
-                if messages:
-                    yield _session(source, key, messages, conversation, f"{place}, {key}")
-                else:
-                    skipped["session without messages"] += 1
+    def read(self, source: Source, skipped: Counter[str]) -> Iterator[Conversation | ImportFailed]:
+        """Yield the conversations; see :class:`localmem.importers.base.Importer`."""
+        taken: set[str] = set()
+
+        def parse(record: Record, place: str, counted: Counter[str]) -> Conversation:
+            name = required_name(record, "sample_id", place)
+            if name in taken:
+                raise ImportFailed(f'{place}: "sample_id" {described(name)} was used before in this file.')
+            taken.add(name)
+            return list(conversation_of(record, place, counted))
+
+        return each(records(source), skipped, parse)
+
+
+def conversation_of(record: Record, place: str, skipped: Counter[str]) -> Iterator[NewSession]:
+    """Yield the sessions of one record; raises :class:`ImportFailed` with place and session."""
+    source = required_name(record, "sample_id", place)
+    conversation = required_object(record.get("conversation"), f"{place}, conversation")
+    for key in _sessions(conversation):
+        messages = required_list(conversation, key, place)
+        if messages:
+            yield _session(source, key, messages, conversation, f"{place}, {key}")
+        else:
+            skipped["session without messages"] += 1
 
 
 def _sessions(conversation: Record) -> list[str]:

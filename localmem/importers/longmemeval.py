@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 from localmem.errors import ImportFailed
+from localmem.importers.base import Conversation, each
 from localmem.importers.fields import (
+    Record,
     described,
     required_list,
     required_name,
@@ -22,7 +23,8 @@ from localmem.importers.fields import (
     required_text,
     unique,
 )
-from localmem.importers.json_stream import first_keys, records
+from localmem.importers.inputs import Source
+from localmem.importers.json_stream import Shape, records
 from localmem.types import NewMessage, NewSession, Role
 
 _TIME = re.compile(r"(\d{4})/(\d\d?)/(\d\d?) \([^)]*\) (\d\d?):(\d\d)")
@@ -37,41 +39,48 @@ class LongMemEval:
 
     name = "longmemeval"
     looks_for = "a JSON array of objects with `question_id` and `haystack_sessions`"
+    groups = True
 
-    def matches(self, path: Path) -> bool:
+    def matches(self, source: Source, head: Shape) -> bool:
         """Whether the first record has a haystack."""
-        return "haystack_sessions" in first_keys(path)
+        return head.top == "array" and "haystack_sessions" in head.keys
 
-    def read(self, path: Path, skipped: Counter[str]) -> Iterator[NewSession]:
-        """Yield the sessions; raises :class:`ImportFailed` with file, record and session."""
-        sources: set[str] = set()
-        for place, record in records(path):
-            source = required_name(record, "question_id", place)
-            if source in sources:
-                raise ImportFailed(
-                    f'{place}: "question_id" {described(source)} was used before in this file.'
-                )
-            sources.add(source)
-            columns = [
-                required_list(record, f"haystack_{column}", place)
-                for column in ("session_ids", "dates", "sessions")
-            ]
-            if len({len(column) for column in columns}) != 1:
-                lengths = ", ".join(str(len(column)) for column in columns)
-                raise ImportFailed(
-                    f"{place}: session ids, dates and sessions of the haystack differ in number: {lengths}."
-                )
-            taken: set[str] = set()
-            for number, (name, date, raw) in enumerate(zip(*columns, strict=True), 1):
-                where = f"{place}, haystack session {number}"
-                fields = {"id": name, "date": date, "messages": raw}
-                session = unique(required_name(fields, "id", where), taken)
-                started = _time(required_text(fields, "date", where), where)
-                messages = required_list(fields, "messages", where)
-                if messages:
-                    yield _session(source, session, started, messages, where)
-                else:
-                    skipped["session without messages"] += 1
+    def read(self, source: Source, skipped: Counter[str]) -> Iterator[Conversation | ImportFailed]:
+        """Yield the histories; see :class:`localmem.importers.base.Importer`."""
+        taken: set[str] = set()
+
+        def parse(record: Record, place: str, counted: Counter[str]) -> Conversation:
+            name = required_name(record, "question_id", place)
+            if name in taken:
+                raise ImportFailed(f'{place}: "question_id" {described(name)} was used before in this file.')
+            taken.add(name)
+            return list(history_of(record, place, counted))
+
+        return each(records(source), skipped, parse)
+
+
+def history_of(record: Record, place: str, skipped: Counter[str]) -> Iterator[NewSession]:
+    """Yield the sessions of one record; raises :class:`ImportFailed` with place and session."""
+    source = required_name(record, "question_id", place)
+    columns = [
+        required_list(record, f"haystack_{column}", place) for column in ("session_ids", "dates", "sessions")
+    ]
+    if len({len(column) for column in columns}) != 1:
+        lengths = ", ".join(str(len(column)) for column in columns)
+        raise ImportFailed(
+            f"{place}: session ids, dates and sessions of the haystack differ in number: {lengths}."
+        )
+    taken: set[str] = set()
+    for number, (name, date, raw) in enumerate(zip(*columns, strict=True), 1):
+        where = f"{place}, haystack session {number}"
+        fields = {"id": name, "date": date, "messages": raw}
+        session = unique(required_name(fields, "id", where), taken)
+        started = date_time(required_text(fields, "date", where), where)
+        messages = required_list(fields, "messages", where)
+        if messages:
+            yield _session(source, session, started, messages, where)
+        else:
+            skipped["session without messages"] += 1
 
 
 def _session(source: str, name: str, started: datetime, raw: list[object], place: str) -> NewSession:
@@ -96,7 +105,7 @@ def _role(value: object, place: str) -> Role:
     raise ImportFailed(f'{place}: "role" must be user or assistant, found {described(value)}.')
 
 
-def _time(text: str, place: str) -> datetime:
+def date_time(text: str, place: str) -> datetime:
     """``2023/05/20 (Sat) 02:21`` as a naive time: the zone is not known."""
     match = _TIME.fullmatch(text.strip())
     try:

@@ -65,7 +65,11 @@ def read_batches(
                 "SELECT messages, words, reduced FROM vector_block WHERE id = ?", (block_id,)
             ).get
             vectors = np.frombuffer(reduced, "<f2").reshape(-1, DIMENSIONS).astype(np.float32)
-            yield Batch(last, np.frombuffer(messages, "<i8"), np.frombuffer(words, "<i4"), vectors)
+            # Of those that were read one by one, before the block was made, it may hold the last ones.
+            new = slice(_count(connection, model_id, first, after), None)
+            yield Batch(
+                last, np.frombuffer(messages, "<i8")[new], np.frombuffer(words, "<i4")[new], vectors[new]
+            )
             start = last + 1
 
 
@@ -86,8 +90,7 @@ def compact(connection: apsw.Connection, model_id: int) -> None:
     start = 1
     for _, first, last in [*blocks, (0, _LAST, _LAST)]:
         inner = first < _LAST
-        waiting = "SELECT count(*) FROM vector WHERE model_id = ? AND id BETWEEN ? AND ?"
-        if inner or connection.execute(waiting, (model_id, start, first - 1)).get >= BLOCK:
+        if inner or _count(connection, model_id, start, first - 1) >= BLOCK:
             while rows := _rows(connection, model_id, start, first - 1, limit=4 * BLOCK):
                 _save(connection, model_id, rows, basis)
                 start = rows[-1][0] + 1
@@ -113,6 +116,13 @@ def _blocks(connection: apsw.Connection, model_id: int) -> list[tuple[int, int, 
             "SELECT id, first_id, last_id FROM vector_block WHERE model_id = ? ORDER BY first_id", (model_id,)
         )
     )
+
+
+def _count(connection: apsw.Connection, model_id: int, first: int, last: int) -> int:
+    count: int = connection.execute(
+        "SELECT count(*) FROM vector WHERE model_id = ? AND id BETWEEN ? AND ?", (model_id, first, last)
+    ).get
+    return count
 
 
 def _rows(connection: apsw.Connection, model_id: int, first: int, last: int, limit: int = -1) -> list[Any]:

@@ -13,7 +13,10 @@ from localmem.index.postings import Postings, TermsRow
 SEGMENT = 4096
 """Messages. That many uncovered ones become a segment."""
 FANOUT = 8
-"""Neighbouring segments of one size that become one of the next size."""
+"""Neighbouring segments that become one."""
+LARGEST = SEGMENT * FANOUT
+"""Messages from which on a segment is joined no more. Joining takes five times the memory of the result: of
+these 100 MB, of the next size a gigabyte, and a search for ten words spends 0.02 ms on each."""
 
 _LAST = (1 << 63) - 1
 
@@ -107,17 +110,12 @@ def _save(connection: apsw.Connection, postings: Postings) -> None:
 
 
 def _joinable(connection: apsw.Connection) -> list[int]:
-    """Ids of the first :data:`FANOUT` neighbours of one size, or nothing."""
+    """Ids of the first :data:`FANOUT` neighbours that are not :data:`LARGEST` yet, or nothing."""
     run: list[int] = []
-    size = -1
     for segment_id, messages in connection.execute(
         "SELECT id, messages FROM lexical_segment ORDER BY first_id"
     ):
-        tier = 0
-        while messages >= SEGMENT * FANOUT ** (tier + 1):
-            tier += 1
-        run = [*run, segment_id] if tier == size else [segment_id]
-        size = tier
+        run = [*run, segment_id] if messages < LARGEST else []
         if len(run) == FANOUT:
             return run
     return []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 POLL_S = 0.2
@@ -31,6 +32,7 @@ class Worker:
         self._changed = threading.Condition()
         self._work = False
         self._busy = False
+        self._held = 0
         self._closed = False
         self._failure: Exception | None = None
         self._thread: threading.Thread | None = None
@@ -67,6 +69,18 @@ class Worker:
         self.check()
         progress(self.pending())
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Begin no batch inside: somebody stores much, and that comes first. May be nested."""
+        with self._changed:
+            self._held += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= 1
+                self._changed.notify_all()
+
     def close(self) -> None:
         """Stop after the batch under way. Closing twice is allowed."""
         with self._changed:
@@ -80,13 +94,15 @@ class Worker:
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._work or self._closed)
+                self._changed.wait_for(lambda: (self._work and not self._held) or self._closed)
                 if self._closed:
                     return
                 self._work, self._busy = False, True
             try:
                 while not self._closed and any(queue.work() for queue in self._queues):
-                    pass
+                    if self._held:
+                        self._work = True  # there may be more
+                        break
             except Exception as error:  # noqa: BLE001 - whatever it is, check() raises it to the caller
                 with self._changed:
                     self._failure, self._thread, self._busy = error, None, False

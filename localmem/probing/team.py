@@ -12,6 +12,7 @@ from localmem.models.protocols import ChatModel
 from localmem.probing.items import PROBED
 from localmem.probing.results import Result, Results, Standing
 from localmem.probing.run import probe
+from localmem.roles.trust import Trust
 
 CHAT_ROLES = (
     ModelRole.SUMMARISER,
@@ -41,6 +42,10 @@ class Team:
         except ModelMissing:
             return None
         return self._library.chat_model(role, background=background) if trusted else None
+
+    def forcing(self, role: ModelRole, name: str) -> Trust:
+        """How far a model can be relied on in a role that it is given whatever its probe says."""
+        return self._results.standing(self._library.open_chat(name).fingerprint, role, forced=True).trust
 
     def serving(self, role: ModelRole) -> str:
         """Who does a role's work: ``smollm2-135m, rules (its probe's 0.20 is below 0.85)``."""

@@ -10,7 +10,6 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from localmem.answering.accounting import count_model, spent
-from localmem.answering.prompting import fenced
 from localmem.entries import Layer, Summary
 from localmem.errors import Cancelled
 from localmem.models.protocols import ChatMessage, ChatModel
@@ -23,6 +22,7 @@ from localmem.roles.controller import SELECT
 from localmem.roles.task import Outcome, or_rule
 from localmem.roles.window import pieces_that_fit
 from localmem.store.layers import LayerStore
+from localmem.text import fenced
 from localmem.types import Ledger
 
 T = TypeVar("T", bound=BaseModel)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -163,12 +164,20 @@ class HybridSearch:
     def allowed(self, view: View, only: Filter) -> NDArray[np.bool_]:
         """Which messages of a view a filter lets through."""
         after, before = time_to_columns(only.after)[0], time_to_columns(only.before)[0]
-        rows = self._database.connection().execute(
-            "SELECT id FROM message WHERE (?1 IS NULL OR sent_at >= ?1) AND (?2 IS NULL OR sent_at < ?2) "
-            "AND (?3 IS NULL OR session_id != ?3)",
-            (after, before, only.without_session),
-        )
-        return np.isin(view.columns.ids, [int(message_id) for (message_id,) in rows])
+        connection = self._database.connection()
+        left_out = connection.execute("SELECT id FROM message WHERE session_id = ?", (only.without_session,))
+        allowed = ~np.isin(view.columns.ids, _ids(left_out))
+        if after is not None or before is not None:
+            sent = connection.execute(
+                "SELECT id FROM message WHERE (?1 IS NULL OR sent_at >= ?1) AND (?2 IS NULL OR sent_at < ?2)",
+                (after, before),
+            )
+            allowed &= np.isin(view.columns.ids, _ids(sent))
+        return allowed
+
+
+def _ids(found: apsw.Cursor) -> NDArray[np.int64]:
+    return np.array(found.fetchall(), np.int64).ravel()
 
 
 def _order(scores: Scores, which: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.models.structured import Structured
 from localmem.roles.summariser import numbered
 from localmem.roles.task import Task, call
+from localmem.text import fenced
 
 QUERY_CHARACTERS = 80
 """Three to eight words."""
@@ -85,7 +86,7 @@ def choose(
     deadline: float | None = None,
 ) -> Structured[ToolChoice]:
     """The next tool, from what was done and found so far (``state``, one line for each step)."""
-    done = "\n".join(f"- {line}" for line in state) or "- nothing yet"
+    done = "\n".join(f"- {fenced(line)}" for line in state) or "- nothing yet"
     return call(CHOOSE, model, ToolChoice, cancel=cancel, deadline=deadline, question=question, state=done)
 
 
@@ -139,6 +140,6 @@ def _selected_from(question: str, candidates: Sequence[str]) -> dict[str, str]:
 def _reflected_on(question: str, tried: Sequence[str], facts: Sequence[str]) -> dict[str, str]:
     return {
         "question": question,
-        "tried": "; ".join(tried) or "none",
-        "facts": "\n".join(f"- {fact}" for fact in facts) or "- none",
+        "tried": fenced("; ".join(tried)) or "none",
+        "facts": "\n".join(f"- {fenced(fact)}" for fact in facts) or "- none",
     }

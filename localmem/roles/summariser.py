@@ -15,6 +15,7 @@ from localmem.models.grammar import Line
 from localmem.models.protocols import ChatModel
 from localmem.models.structured import Structured
 from localmem.roles.task import Task, call
+from localmem.text import fenced
 from localmem.types import Message, Role
 
 SUMMARY_CHARACTERS = 240
@@ -87,15 +88,15 @@ def extract_facts(
 
 
 def turn_text(messages: Sequence[Message]) -> str:
-    """A turn on one line: ``[12 May 2024] Rosa: ... / assistant: ...``, dates resolved."""
+    """A turn on one line, whatever is in it: ``[12 May 2024] Rosa: ... / assistant: ...``, dates resolved."""
     sent_at = messages[0].sent_at
-    said = " / ".join(f"{_who(message)}: {_dated(message)}" for message in messages)
+    said = fenced(" / ".join(f"{_who(message)}: {_dated(message)}" for message in messages))
     return f"[{day_text(sent_at.date())}] {said}" if sent_at else said
 
 
 def numbered(texts: Sequence[str]) -> str:
     """``1. ...`` and so on, a line each."""
-    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+    return "\n".join(f"{number}. {fenced(text)}" for number, text in enumerate(texts, 1))
 
 
 def _who(message: Message) -> str:
@@ -103,7 +104,7 @@ def _who(message: Message) -> str:
 
 
 def _dated(message: Message) -> str:
-    """A message's text on one line, each relative date followed by the day it means."""
+    """A message's text, each relative date followed by the day it means."""
     mentions = dates_in(message.text, message.sent_at.date()) if message.sent_at else []
     shared = f" (shared: {message.attachments})" if message.attachments.strip() else ""
-    return " ".join((with_dates(message.text, mentions) + shared).split())
+    return with_dates(message.text, mentions) + shared

@@ -10,15 +10,22 @@ _FEW = 64  # pieces of material that are worth trying all at once
 
 
 def pieces_that_fit(
-    model: ChatModel, build: Callable[[int], Sequence[ChatMessage]], pieces: int, max_tokens: int
+    model: ChatModel,
+    build: Callable[[int], Sequence[ChatMessage]],
+    pieces: int,
+    max_tokens: int,
+    *,
+    window: int | None = None,
 ) -> int | None:
     """How many of ``pieces`` leave room for ``max_tokens``; None when not even 0 do.
 
-    ``build(n)`` gives the prompt with the ``n`` most useful pieces; it grows with ``n``.
+    ``build(n)`` gives the prompt with the ``n`` most useful pieces; it grows with ``n``. ``window``: tokens
+    of prompt and reply together, where it is to be smaller than the model's.
     """
+    room = min(model.context, window or model.context) - max_tokens
 
     def fits(count: int) -> bool:
-        return model.count(build(count)) + max_tokens <= model.context
+        return model.count(build(count)) <= room
 
     if pieces <= _FEW and fits(pieces):
         return pieces

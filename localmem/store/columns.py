@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
+from localmem.errors import BadInput
+
 UTC_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 """Fixed width, so that text order is time order."""
 
@@ -23,13 +25,20 @@ def text_from_column(value: str | bytes) -> str:
 
 
 def time_to_columns(moment: datetime | None) -> tuple[str | None, int | None]:
-    """(UTC text, offset in minutes). A naive time is kept as wall-clock time with no offset."""
+    """(UTC text, offset in minutes). A naive time is kept as wall-clock time with no offset.
+
+    Raises :class:`BadInput` for one whose UTC is before year 1 or after year 9999.
+    """
     if moment is None:
         return None, None
     offset = moment.utcoffset()
     if offset is None:
         return moment.strftime(UTC_FORMAT).rjust(27, "0"), None
-    return moment.astimezone(UTC).strftime(UTC_FORMAT).rjust(27, "0"), round(offset.total_seconds() / 60)
+    try:
+        utc = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise BadInput(f"{moment.isoformat()} is no time that can be kept: it has no UTC.") from error
+    return utc.strftime(UTC_FORMAT).rjust(27, "0"), round(offset.total_seconds() / 60)
 
 
 def time_from_columns(utc: str | None, offset_minutes: int | None) -> datetime | None:

@@ -1,6 +1,6 @@
 """Entries of the derived layers: written with their sources, gone with any of them.
 
-That an entry goes is the work of triggers (:func:`localmem.store.migrations.m004_layers`).
+That an entry goes is the work of triggers (:func:`localmem.store.schema.m004_layers`).
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ from localmem.types import Message, NewMessage, NewSession, Origin, Role, Sessio
 
 _MESSAGE = """
     SELECT m.id, m.session_id, m.position, t.number, m.role, m.speaker, m.text, m.sent_at, m.sent_zone,
-           m.sent_at_inferred, m.external_id, s.source, m.origin, m.attachments
+           m.sent_at_inferred, m.external_id, s.source, m.origin, m.attachments, m.parent
     FROM message m JOIN turn t ON t.id = m.turn_id JOIN session s ON s.id = m.session_id
 """
 _SESSION = """
     SELECT s.id, s.external_id, s.source, s.title, s.started_at, s.started_zone,
-           (SELECT count(*) FROM message m WHERE m.session_id = s.id)
+           (SELECT count(*) FROM message m WHERE m.session_id = s.id), s.ended_at, s.tags, s.archived
     FROM session s
 """
 
@@ -48,11 +48,45 @@ class SessionStore:
                     json.dumps(session.tags),
                 ),
             )
+            if connection.changes() and (session.archived or session.system):
+                connection.execute(
+                    "UPDATE session SET archived = ?, system = ? WHERE id = last_insert_rowid()",
+                    (int(session.archived), text_to_column(session.system)),
+                )
             identity: int = connection.execute(
                 "SELECT id FROM session WHERE source = ? AND external_id = ?",
                 (session.source, session.external_id),
             ).get
         return identity
+
+    def source_of(self, session: NewSession) -> str:
+        """The session's source, or ``SOURCE#2`` ... where it is a file's name that another file has taken.
+
+        That it is another file shows in a message of the same session and id that says something else.
+        """
+        name, count = session.source, 1
+        while session.source_is_file and self._says_else(session, name):
+            count += 1
+            name = f"{session.source}#{count}"
+        return name
+
+    def _says_else(self, session: NewSession, source: str) -> bool:
+        said = {message.external_id: (message.role.value, message.text) for message in session.messages}
+        rows = self._database.connection().execute(
+            "SELECT m.external_id, m.role, m.text FROM message m JOIN session s ON s.id = m.session_id "
+            "WHERE s.source = ? AND s.external_id = ?",
+            (source, session.external_id),
+        )
+        return any(key in said and said[key] != (role, text_from_column(text)) for key, role, text in rows)
+
+    def go_on_from(self, session_id: int, external_id: str) -> None:
+        """Let a session go on from its message of this id; nothing changes when it has none."""
+        with self._database.atomic() as connection:
+            connection.execute(
+                "UPDATE session SET leaf_id = m.id FROM message m "
+                "WHERE session.id = ?1 AND m.session_id = ?1 AND m.external_id = ?2",
+                (session_id, external_id),
+            )
 
     def append(self, session_id: int, messages: Sequence[NewMessage]) -> list[int]:
         """Add those of ``messages`` that the session does not have; return the new ids in order.
@@ -70,13 +104,11 @@ class SessionStore:
                 )
             }
             added = []
-            times = _filled_times([message.sent_at for message in messages], end.time)
+            times = _filled_times(messages, end.time)
             for message, (moment, inferred) in zip(messages, times, strict=True):
                 if message.external_id in known:
                     continue
-                added.append(end.insert(message, moment, inferred))
-                if message.external_id is not None:
-                    known.add(message.external_id)
+                added.append(end.insert(message, known, moment, inferred))
             if added:
                 connection.execute(
                     "UPDATE session SET ended_at = bounds.last, "
@@ -107,6 +139,17 @@ class SessionStore:
             f"{_MESSAGE} WHERE m.session_id = ? ORDER BY m.position", (session_id,)
         )
         return [_message(row) for row in rows]
+
+    def last(self, session_id: int) -> int | None:
+        """Id of a session's last message by position; None: it has none."""
+        last: int | None = (
+            self._database.connection()
+            .execute(
+                "SELECT id FROM message WHERE session_id = ? ORDER BY position DESC LIMIT 1", (session_id,)
+            )
+            .get
+        )
+        return last
 
     def messages_by_id(self, ids: Sequence[int]) -> dict[int, Message]:
         """Messages by id; ids that do not exist are absent."""
@@ -148,26 +191,35 @@ class _SessionEnd:
             self._position, self._turn_id, self._turn = -1, 0, -1
             self._last: tuple[str, str] | None = None
             self._opener: tuple[str, str] | None = None
+            self._in_turn: set[str] = set()
             self.time = time_from_columns(*started)
             return
         self._position, self._turn_id, self._turn = row[0], row[1], row[2]
         self._last = (row[3], text_from_column(row[4]))
-        opener = connection.execute(
-            "SELECT role, speaker FROM message WHERE turn_id = ? ORDER BY position LIMIT 1", (self._turn_id,)
-        ).get
-        self._opener = (opener[0], text_from_column(opener[1]))
+        turn: list[Any] = connection.execute(
+            "SELECT role, speaker, external_id FROM message WHERE turn_id = ? ORDER BY position",
+            (self._turn_id,),
+        ).fetchall()
+        self._opener = (turn[0][0], text_from_column(turn[0][1]))
+        self._in_turn = {external_id for _, _, external_id in turn}
         self.time = time_from_columns(row[5], row[6])
 
-    def insert(self, message: NewMessage, moment: datetime | None, inferred: bool) -> int:
+    def insert(self, message: NewMessage, known: set[str], moment: datetime | None, inferred: bool) -> int:
         self._position += 1
+        external_id = message.external_id if message.external_id is not None else f"#{self._position}"
+        while message.external_id is None and external_id in known:  # its place was another's before
+            external_id += "'"
+        known.add(external_id)
         voice = (message.role.value, message.speaker)
-        if self._opens_turn(voice):
+        if self._opens_turn(voice, message.parent):
             self._turn += 1
             self._connection.execute(
                 "INSERT INTO turn (session_id, number) VALUES (?, ?)", (self._session_id, self._turn)
             )
             self._turn_id = self._connection.last_insert_rowid()
             self._opener = voice
+            self._in_turn = set()
+        self._in_turn.add(external_id)
         self._last = voice
         sent_at, zone = time_to_columns(moment)
         self._connection.execute(
@@ -184,7 +236,7 @@ class _SessionEnd:
                 sent_at,
                 zone,
                 int(inferred),
-                message.external_id if message.external_id is not None else f"#{self._position}",
+                external_id,
                 message.parent,
                 message.origin.value,
                 text_to_column(message.attachments),
@@ -192,12 +244,15 @@ class _SessionEnd:
         )
         return self._connection.last_insert_rowid()
 
-    def _opens_turn(self, voice: tuple[str, str]) -> bool:
+    def _opens_turn(self, voice: tuple[str, str], parent: str | None) -> bool:
         """A turn is one exchange: it ends when whoever opened it speaks again after an answer.
 
-        Between a user and an assistant it is the user who opens; between people, whoever spoke first.
+        Between a user and an assistant it is the user who opens; between people, whoever spoke first. What
+        follows a message of an earlier turn, on another branch, opens one too: turns do not interleave.
         """
         if self._last is None or self._opener is None:
+            return True
+        if parent is not None and parent not in self._in_turn:
             return True
         if voice[0] == Role.USER and self._last[0] == Role.ASSISTANT:
             return True
@@ -205,22 +260,22 @@ class _SessionEnd:
 
 
 def _filled_times(
-    times: Sequence[datetime | None], before: datetime | None
+    messages: Sequence[NewMessage], before: datetime | None
 ) -> Iterator[tuple[datetime | None, bool]]:
     """Each time with whether it was inferred: from the one before it, else from the one after it."""
     last = before
-    for index, moment in enumerate(times):
-        if moment is not None:
-            last = moment
-            yield moment, False
+    for index, message in enumerate(messages):
+        if message.sent_at is not None:
+            last = message.sent_at
+            yield last, message.sent_at_inferred
             continue
         if last is None:
-            last = next((later for later in times[index:] if later is not None), None)
+            last = next((later.sent_at for later in messages[index:] if later.sent_at is not None), None)
         yield last, last is not None
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    identity, external_id, source, title, started_at, zone, messages = row
+    identity, external_id, source, title, started_at, zone, messages, ended_at, tags, archived = row
     return Session(
         id=identity,
         external_id=external_id,
@@ -228,6 +283,9 @@ def _session(row: tuple[Any, ...]) -> Session:
         title=text_from_column(title),
         started_at=time_from_columns(started_at, zone),
         messages=messages,
+        ended_at=time_from_columns(ended_at, None),
+        tags=tuple(json.loads(tags)),
+        archived=bool(archived),
     )
 
 
@@ -246,4 +304,5 @@ def _message(row: tuple[Any, ...]) -> Message:
         source=row[11],
         origin=Origin(row[12]),
         attachments=text_from_column(row[13]),
+        parent=row[14],
     )

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from localmem.bench.chart import lines, write_chart
-from localmem.bench.peers import INSTALL, KnownVectors, add_peers, known_answers, peer_lines
-from localmem.bench.stores import ONE_THREAD, PEERS, Localmem, Peer
+from localmem.bench.peers import KnownVectors, add_peers, known_answers, peer_lines
+from localmem.bench.stores import ONE_THREAD, Localmem
 from localmem.cli import main
 from localmem.models.hashing import HashEmbedder
 from localmem.models.protocols import Embedder, Vectors
+from localmem.peers import INSTALL, Peer
+from localmem.types import NewMessage, Role
 
 
 class WordCount(Peer):
@@ -26,17 +28,20 @@ class WordCount(Peer):
     threads: str | None = None
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
-        self._embedder = embedder
+        super().__init__(folder, embedder)
         self._texts: list[set[str]] = []
         WordCount.threads = os.environ.get("RAYON_NUM_THREADS")
 
-    def add(self, texts: Sequence[str]) -> None:
+    def add_texts(self, texts: Sequence[str]) -> None:
         self._texts += [set(text.lower().split()) for text in texts]
 
-    def search(self, question: str, k: int) -> list[int]:
+    def find(self, question: str, k: int) -> list[int]:
         self._embedder.embed_query(question)
         asked = set(question.lower().split())
         return sorted(range(len(self._texts)), key=lambda n: -len(asked & self._texts[n]))[:k]
+
+    def clear(self) -> None:
+        self._texts.clear()
 
 
 class Blind(WordCount):
@@ -44,13 +49,20 @@ class Blind(WordCount):
 
     name = "blind"
 
-    def search(self, question: str, k: int) -> list[int]:
+    def find(self, question: str, k: int) -> list[int]:
         return []
 
 
 class Absent(WordCount):
     name = "absent"
     module = "no_such_module_here"
+
+
+REASON = f"numpy is not installed: {INSTALL}"
+
+
+def message(identity: str, text: str) -> NewMessage:
+    return NewMessage(Role.USER, text, external_id=identity)
 
 
 class Counting(HashEmbedder):
@@ -67,15 +79,16 @@ def measured(kinds: Sequence[type[Peer]], *sizes: int) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("kind", PEERS, ids=lambda kind: kind.name)
-def test_a_peer_finds_what_was_built_and_what_was_added_after(kind: type[Peer], tmp_path: Path) -> None:
-    pytest.importorskip(kind.module)
-    store = kind(tmp_path, HashEmbedder())
-    store.add(["the cat sleeps", "tulips in the garden", "a train to Oslo"])
+def test_localmem_finds_what_was_built_and_what_was_added_after_and_forgets(tmp_path: Path) -> None:
+    store = Localmem(tmp_path, HashEmbedder())
+    store.add([message("0", "the cat sleeps"), message("1", "tulips in the garden")])
     store.index()
-    assert store.search("garden tulips", 1) == [1]
-    store.add(["a purple zebra"])
-    assert store.search("a purple zebra", 2)[0] == 3
+    assert store.search("garden tulips", 1) == ["1"]
+    store.add([message("2", "a purple zebra")])
+    assert store.search("a purple zebra", 2)[0] == "2"
+    store.reset()
+    store.add([message("3", "a purple zebra")])
+    assert store.search("a purple zebra", 2) == ["3"]
     store.close()
 
 
@@ -103,8 +116,8 @@ def test_one_thread_is_asked_for_while_a_peer_runs_and_no_longer(monkeypatch: py
 
 def test_a_peer_that_is_not_installed_is_named_with_the_command_that_installs_it() -> None:
     (row,) = measured([Absent], 30)["rows"]
-    assert row["peers"] == [{"name": "absent", "installed": False, "install": INSTALL}]
-    assert any("absent" in line and f"not installed: {INSTALL}" in line for line in peer_lines(row["peers"]))
+    assert row["peers"] == [{"name": "absent", "installed": False, "reason": REASON}]
+    assert any("absent" in line and f"skipped: {REASON}" in line for line in peer_lines(row["peers"]))
 
 
 def test_past_ten_thousand_messages_there_are_no_peers() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -58,4 +59,13 @@ def longmemeval(tmp_path: Path) -> Path:
 
     path = tmp_path / "longmemeval.json"
     path.write_text(json.dumps([record("q1"), record("q2_abs")]))
+    return path
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A copy of the example of one's own data."""
+    example = resources.files("localmem.evals.datasets").joinpath("example.json").read_text(encoding="utf-8")
+    path = tmp_path / "own.json"
+    path.write_text(example, encoding="utf-8")
     return path

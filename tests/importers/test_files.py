@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+from collections import Counter
 
 import pytest
 
@@ -138,7 +139,8 @@ def test_a_file_of_open_brackets_is_refused_at_once(read, write):
 
 def test_an_unknown_format_is_refused_with_all_that_was_looked_for(write):
     with pytest.raises(ImportFailed, match="no known format") as caught:
-        detect(write('[{"title": "x", "mapping": {}}]', name="locomo.jsonl"))
+        detect(write('[{"title": "x", "posts": {"a": 1}}]', name="locomo.jsonl"))
+    assert "It looks like a JSON array of objects with 'posts', 'title'." in str(caught.value)
     assert all(f"{name}: {importer.looks_for}" in str(caught.value) for name, importer in FORMATS.items())
 
 
@@ -156,7 +158,7 @@ def test_an_empty_file_or_another_encoding_is_called_what_it_is(write, content, 
 
 
 def test_a_format_that_does_not_exist_is_refused_before_the_file_is_opened(read, tmp_path):
-    with pytest.raises(BadInput, match="Formats: auto, locomo, longmemeval, jsonl"):
+    with pytest.raises(BadInput, match=r"Formats: auto, chatgpt, .*, jsonl, markdown"):
         read(tmp_path / "missing", "docx")
 
 
@@ -174,8 +176,8 @@ def test_a_file_of_system_lines_alone_is_not_a_success(read, write, skipped):
 def test_records_are_read_one_by_one(write, longmemeval):
     """The first record comes out although the file breaks after it."""
     broken = json.dumps(longmemeval)[:-40]
-    first = next(FORMATS["longmemeval"].read(write(broken), {}))
-    assert first.source == "q1_abs"
+    first = next(FORMATS["longmemeval"].read(write(broken), Counter()))
+    assert {session.source for session in first} == {"q1_abs"}
 
 
 def test_a_folder_stands_for_all_files_below_it_in_order_and_hides_none(tmp_path):

@@ -48,6 +48,19 @@ def test_every_field_of_a_line_arrives(read, write):
     assert read(write(text)) == [NewSession("src", "s", (message,), title="Chat", started_at=time)]
 
 
+def test_what_is_said_of_a_session_may_stand_on_any_of_its_lines(read, write):
+    text = line(title="Chat", tags=["a", "b"]) + line(started="2026-03-01", leaf="0", title="other")
+    (session,) = read(write(text + line(archived=True, system="Be kind.")))
+    assert (session.title, session.tags, session.leaf) == ("Chat", ("a", "b"), "0")
+    assert (session.started_at, session.archived, session.system) == (datetime(2026, 3, 1), True, "Be kind.")
+
+
+def test_a_guessed_time_stays_a_guess_and_an_empty_parent_begins_the_session(read, write):
+    ((message,),) = [s.messages for s in read(write(line(at="2026-03-01", inferred=True, parent="")))]
+    assert message.sent_at_inferred
+    assert message.parent == ""
+
+
 def test_the_source_is_the_name_of_the_file_when_no_line_names_one(read, write):
     (session,) = read(write(line(), name="diary.2026.txt"))
     assert session.source == "diary.2026"
@@ -91,19 +104,24 @@ def test_system_and_tool_lines_are_counted_and_do_not_use_up_ids(read, write, sk
     assert skipped == {"system message": 1, "tool message": 2}
 
 
-def test_a_session_that_comes_again_goes_on_counting(read, write):
-    path = write(line("a") + line("a") + line("b") + line("a") + line("b"))
-    assert ids(read(path)) == [("a", ["0", "1"]), ("b", ["0"]), ("a", ["2"]), ("b", ["1"])]
+def test_the_lines_of_a_session_are_put_together_wherever_they_stand(read, write):
+    path = write(
+        "\ufeff" + line("a") + line("a") + "\n" + line("b") + line("a", "tool") + line("a") + line("b")
+    )
+    assert ids(read(path)) == [("a", ["0", "1", "2"]), ("b", ["0", "1"])]
 
 
 def test_a_session_that_comes_again_keeps_the_time_it_started(read, write):
     path = write(line("a") + line("a", at="2026-03-01") + line("b") + line("a", at="2026-03-09"))
-    assert [s.started_at for s in read(path)] == [datetime(2026, 3, 1), None, datetime(2026, 3, 1)]
+    assert [s.started_at for s in read(path)] == [datetime(2026, 3, 1), None]
 
 
 def test_equal_sessions_of_two_sources_are_counted_apart(read, write):
     path = write(line(source="x") + line(source="y") + line(source="x"))
-    assert [(s.source, s.messages[0].external_id) for s in read(path)] == [("x", "0"), ("y", "0"), ("x", "1")]
+    assert [(s.source, [m.external_id for m in s.messages]) for s in read(path)] == [
+        ("x", ["0", "1"]),
+        ("y", ["0"]),
+    ]
 
 
 def test_a_file_that_has_grown_gives_its_old_messages_the_same_ids(read, write):
@@ -141,6 +159,10 @@ def test_ids_that_only_resemble_counted_ones_are_accepted(read, write):
         (line(text=5), '"text" must be text, found 5'),
         (line(role="narrator"), "\"role\" must be user or assistant, found 'narrator'"),
         (line(role=None), '"role" must be text, found nothing'),
+        (line(tags="a"), '"tags" must be an array'),
+        (line(tags=[1]), '"tags" must be an array of text'),
+        (line(session="\ud83d"), '"session" must be a name'),
+        (line(started="yesterday"), '"started" must be a time'),
         (line(origin="dreamt"), "\"origin\" must be said or recalled, found 'dreamt'"),
         (line(at="yesterday"), '"at" must be a time'),
         (line(at="2026-02-30"), '"at" must be a time'),
@@ -206,11 +228,12 @@ def test_what_is_written_as_jsonl_reads_back_the_same(rows, ascii_only):
         path.write_bytes(b"\n".join(as_line(*row) for row in rows))
         sessions = list(read_sessions(path, skipped=Counter()))
 
+    assert [s.external_id for s in sessions] == list(dict.fromkeys(session for session, _ in rows))
     found = [(s.external_id, m) for s in sessions for m in s.messages]
-    assert [(session, m.external_id) for session, m in found] == [
-        (session, str(sum(earlier == session for earlier, _ in rows[:index])))
-        for index, (session, _) in enumerate(rows)
+    expected = [row for s in sessions for row in rows if row[0] == s.external_id]
+    assert [m.external_id for s in sessions for m in s.messages] == [
+        str(number) for s in sessions for number in range(len(s.messages))
     ]
-    for (_, out), (_, given_message) in zip(found, rows, strict=True):
+    for (_, out), (_, given_message) in zip(found, expected, strict=True):
         for field in ("role", "text", "speaker", "sent_at", "parent", "origin", "attachments"):
             assert getattr(out, field) == getattr(given_message, field)

@@ -108,6 +108,24 @@ def test_a_message_stored_past_the_threshold_is_found_by_meaning(tmp_path: Path,
         )
 
 
+@pytest.mark.usefixtures("small_threshold")
+def test_vectors_that_were_searched_before_a_block_covered_them_count_once(
+    tmp_path: Path, said: Said
+) -> None:
+    with filled(tmp_path / "m.db", Spread(), 380) as memory:
+        for number in range(2):  # the first may have completed a block: one at least is in none
+            memory.add(said("one more", session=f"more{number}"))
+            memory.wait_embedded()
+        seen = len(memory.retrieval.view().pieces.row)
+        for session in Corpus(2).sessions(200):
+            memory.add(NewSession("later", session.external_id, session.messages))
+        memory.wait_embedded()
+        pieces = memory.retrieval.view().pieces.row
+        memory.search("a walk with the dog")
+        stored = memory._database.connection().execute("SELECT count(*) FROM vector").get
+        assert seen < stored == len(pieces)
+
+
 def test_below_the_threshold_vectors_stay_whole(memory: Memory, said: Said) -> None:
     memory.add(said("tea", "coffee"))
     memory.wait_embedded()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from localmem.models.errors import ModelFileBad, ModelOutOfMemory, PromptTooLong
 from localmem.models.host import serve
-from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
 
 PIECE = "word "
 
@@ -51,6 +51,7 @@ class ScriptedEngine:
         max_tokens: int,
         fixed: int,
         grammar: str | None,
+        sampling: Sampling | None,
         stopped: Callable[[], bool],
     ) -> Iterator[TextDelta | Finished]:
         order, _, argument = messages[-1].text.partition(" ")
@@ -63,7 +64,7 @@ class ScriptedEngine:
         while written < max_tokens:
             self.obey(order, argument, written)
             if order == "tell":
-                argument = f"fixed={fixed} grammar={grammar} states={sys.argv[3]}"
+                argument = f"fixed={fixed} grammar={grammar} sampling={sampling} states={sys.argv[3]}"
             if stopped():
                 reason = StopReason.CANCELLED
                 break

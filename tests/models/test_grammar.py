@@ -388,3 +388,39 @@ def test_llama_cpp_compiles_every_grammar_and_keeps_its_bounds(models_home: Path
     assert child.returncode == 0, child.stderr
     for (grammar, text, expected), admitted in zip(cases, json.loads(child.stdout), strict=True):
         assert admitted is expected, (grammar, text)
+
+
+ANY_SCHEMA = st.recursive(
+    st.sampled_from([
+        str, int, float, bool, bytes, None, object, date, Path, Any,
+        Literal["a", "\x00"], Literal[1], Literal["a", 2],
+        Annotated[str, Field(max_length=3)], Annotated[str, Field(max_length=0)],
+        Annotated[str, Field(max_length=10**9)], Annotated[str, Field(pattern="a+")], Annotated[str, Line(5)],
+        Annotated[int, Field(ge=0, le=5)], Annotated[int, Field(gt=0, lt=5)],
+        Annotated[int, Field(ge=5, le=0)], Annotated[int, Field(ge=0, le=10**30)],
+    ]),
+    lambda inner: st.one_of(
+        inner.map(lambda of: list[of]),  # type: ignore[valid-type]
+        inner.map(lambda of: Annotated[list[of], Field(max_length=2)]),  # type: ignore[valid-type]
+        inner.map(lambda of: dict[str, of]),  # type: ignore[valid-type]
+        inner.map(lambda of: tuple[of, of]),  # type: ignore[valid-type]
+        inner.map(lambda of: of | None if of is not None else None),
+        inner.map(lambda of: create_model("Inner", field=(of, ...))),
+    ),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@settings(max_examples=80, deadline=None)
+@given(ANY_SCHEMA, st.randoms(use_true_random=False))
+def test_any_type_has_a_grammar_that_fits_it_or_is_refused_as_one_that_has_none(
+    of: Any, random: Random
+) -> None:
+    model = create_model("Any", field=(of, ...))
+    try:
+        grammar = Gbnf(grammar_of(model))
+    except TypeError:
+        return
+    text = grammar.write(random)
+    assert grammar.accepts(text)
+    model.model_validate_json(text)

@@ -558,7 +558,7 @@ def test_what_a_caller_wants_kept_and_its_grammar_reach_the_engine(tmp_path: Pat
     for states, named in [(None, ""), (tmp_path, str(tmp_path))]:
         with impatient(states=states) as model:
             told, _ = model.stream(prompt("tell"), max_tokens=1, fixed=2, grammar='root ::= "a"')
-            assert told == TextDelta(f'fixed=2 grammar=root ::= "a" states={named}')
+            assert told == TextDelta(f'fixed=2 grammar=root ::= "a" sampling=None states={named}')
 
 
 def test_the_child_ends_when_its_parent_is_killed() -> None:

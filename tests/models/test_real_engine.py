@@ -62,7 +62,7 @@ def engine(models_home: Path, beats: Beats) -> Iterator[ToldEngine]:
 
 
 def ask(engine: LlamaEngine, messages: list[ChatMessage], tokens: int) -> tuple[str, Finished]:
-    *pieces, last = engine.generate(messages, tokens, 0, None, lambda: False)
+    *pieces, last = engine.generate(messages, tokens, 0, None, None, lambda: False)
     assert isinstance(last, Finished)
     return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)), last
 
@@ -123,7 +123,7 @@ def test_a_stop_ends_the_reading_in_its_middle(engine: ToldEngine, beats: Beats)
 
     before = beats.count
     beats.also = stop
-    (last,) = engine.generate(NEW, 8, 0, None, lambda: stopped)
+    (last,) = engine.generate(NEW, 8, 0, None, None, lambda: stopped)
     beats.also = lambda: None
     assert isinstance(last, Finished)
     assert (last.reason, last.tokens_written) == (StopReason.CANCELLED, 0)

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from localmem.models.errors import ModelError
-from localmem.models.sampling import Grammar, likeliest, likeliest_fitting
+from localmem.models.protocols import Sampling
+from localmem.models.sampling import Drawn, Grammar, likeliest, likeliest_fitting
 
 SIZE = 1000
 NONE = np.array([], np.intc)
@@ -73,3 +74,19 @@ def test_no_fitting_token_is_an_error(logits: NDArray[np.float32]) -> None:
 
 def test_a_vocabulary_may_be_small() -> None:
     assert likeliest_fitting(np.array([1, 3, 2], np.float32), Allowing([0, 2]), NONE) == 2
+
+
+def test_a_seed_draws_the_same_tokens_again_and_another_seed_others(logits: NDArray[np.float32]) -> None:
+    def drawn(seed: int) -> list[int]:
+        draw = Drawn(Sampling(5.0, seed))
+        return [draw(logits) for _ in range(20)]
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+
+
+def test_tokens_are_drawn_by_their_probabilities() -> None:
+    draw = Drawn(Sampling(2.0, 0))
+    logits = np.log(np.array([0.64, 0.16, 0.04], np.float32))  # at temperature 2: roots, 4 : 2 : 1
+    counts = np.bincount([draw(logits) for _ in range(7000)])
+    assert counts == pytest.approx([4000, 2000, 1000], rel=0.1)

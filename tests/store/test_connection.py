@@ -59,7 +59,7 @@ def test_a_wrong_or_missing_key_is_refused_and_the_right_one_opens(tmp_path: Pat
     before = path.read_bytes()
     with pytest.raises(StoreEncrypted):
         Database(path, key="wrong")
-    with pytest.raises(StoreDamaged, match="encrypted"):
+    with pytest.raises(StoreEncrypted, match="encrypted"):
         Database(path)
     assert path.read_bytes() == before
     Database(path, key="right").close()

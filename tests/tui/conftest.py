@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,8 +78,13 @@ class Chat:
     async def ready(self) -> None:
         await self.until(lambda: "is ready" in self.status())
 
+    async def on_screen(self, *texts: str) -> None:
+        """Wait until all of these are on the screen."""
+        await self.until(lambda: all(text in self.screen() for text in texts))
+
     async def type(self, text: str) -> None:
-        self.app.chat.query_one(Composer).text = text
+        self.composer().focus()
+        self.composer().text = text
         await self.pilot.press("enter")
 
     async def say(self, text: str) -> None:
@@ -104,6 +110,10 @@ class Chat:
     def notified(self) -> str:
         return "\n".join(notification.message for notification in self.app._notifications)
 
+    def views(self) -> list[str]:
+        """What the mounted messages hold, in order."""
+        return [view.message.text for view in self.app.chat.talk.transcript.views if view.message]
+
     def stored(self) -> list[str]:
         """Texts of all sessions' messages."""
         return [m.text for s in self.memory.sessions() for m in self.memory.messages(s.id)]
@@ -121,10 +131,13 @@ def chat(memory: Memory) -> Callable[..., Any]:
         ready: bool = True,
         tooltips: bool = False,
         idle: IdleBuilder | None = None,
+        private: bool = False,
+        home: Path | None = None,
+        size: tuple[int, int] = SIZE,
     ) -> Any:
         load = model if not isinstance(model, ChatModel) else lambda: model
-        app = ChatApp(memory, load, session_id, idle=idle)
-        async with app.run_test(size=SIZE, tooltips=tooltips) as pilot:
+        app = ChatApp(memory, load, session_id, idle=idle, private=private, home=home)
+        async with app.run_test(size=size, tooltips=tooltips) as pilot:
             chat = Chat(app, pilot, memory)
             if ready:
                 await chat.ready()

@@ -12,7 +12,7 @@ from textual import events
 from localmem.errors import ModelCrashed, ModelMissing, StoreLocked
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
-from localmem.tui.transcript import Reply, Said, Source
+from localmem.tui.views import Reply, Said, Source
 from localmem.types import NewSession
 
 OpenChat = Callable[..., Any]

@@ -10,9 +10,11 @@ from textual.widgets import Markdown
 
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
-from localmem.tui.composer import LONGEST
-from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, entries_of, shown
-from localmem.tui.transcript import Document, Reply, Transcript
+from localmem.tui.attachments import LONGEST
+from localmem.tui.reading import BATCH_BLOCKS, entries_before, read_way
+from localmem.tui.text import MARKDOWN_BLOCKS, SHOWN_CHARACTERS, cost_line, shown
+from localmem.tui.transcript import Transcript
+from localmem.tui.views import Document, Reply
 from localmem.types import Ledger, NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
@@ -50,7 +52,7 @@ async def test_hostile_text_is_shown_without_harm_in_every_place(
     memory.add(hostile("s2", "chat"))
     resumed = next(s.id for s in memory.sessions() if s.source == "chat")
     async with chat(ScriptedModel([f"bicycle {text}", "x"]), session_id=resumed) as c:
-        await c.until(lambda: len(c.app.chat.query("Said, Answered")) == 2)
+        await c.until(lambda: len(c.app.chat.query("Said, Answer")) == 2)
         await c.say(f"bicycle {text}")
         await c.until(lambda: c.screen().count(seen) >= 4)
         assert "\x1b" not in c.screen()
@@ -58,6 +60,7 @@ async def test_hostile_text_is_shown_without_harm_in_every_place(
         await c.until(lambda: "2 sessions" in c.screen())
         assert c.screen().count(seen.split()[0]) >= 2
         await c.pilot.press("escape")
+        await c.until(lambda: c.app.screen is c.app.chat)
         c.app.chat.post_message(Markdown.LinkClicked(c.app.chat.query(Markdown).first(), text))
         await c.until(lambda: len(c.app._notifications) == 1)
         assert f"bicycle {text}".strip() in c.stored()
@@ -107,14 +110,19 @@ async def test_an_answer_of_very_many_list_items_is_shown_as_plain_text(
         assert c.stored()[1] == f"{bullets}\n- item {MARKDOWN_BLOCKS}"
 
 
-async def test_a_line_separator_in_an_answer_does_not_make_its_text_come_twice(chat: OpenChat) -> None:
+async def test_a_line_separator_in_an_answer_does_not_make_its_text_come_twice(
+    chat: OpenChat, memory: Memory
+) -> None:
     async with chat(ScriptedModel()) as c:
         reply = Reply("Assistant")
         await c.app.chat.query_one(Transcript).add(reply)
         for piece, seen in (("aa\u2028bb\u2028cc\n\n", "cc"), ("dd\n\n", "dd"), ("ee", "ee")):
             await reply.write(piece)
             await c.until(lambda seen=seen: seen in c.screen())
-        await reply.end("aa\u2028bb\u2028cc\n\ndd\n\nee", None)
+        text = "aa\u2028bb\u2028cc\n\ndd\n\nee"
+        memory.add(NewSession("chat", "breaks", (NewMessage(Role.ASSISTANT, text),)))
+        (entry,) = entries_before(memory, read_way(memory, memory.dialogue(1)), 1)
+        await reply.end(entry, "")
         assert c.screen().count("cc") == 1
 
 
@@ -141,17 +149,18 @@ def test_shown_text_is_cut_and_says_where_the_rest_is() -> None:
 def test_a_session_of_long_messages_is_shown_from_its_end(memory: Memory) -> None:
     messages = tuple(NewMessage(Role.USER, f"{n} " + "x" * SHOWN_CHARACTERS) for n in range(30))
     memory.add(NewSession("chat", "long", messages))
-    entries = entries_of(memory.messages(1))
-    assert 5 < len(entries) < 12
+    entries = entries_before(memory, read_way(memory, memory.dialogue(1)), 30)
+    assert 2 < len(entries) < 6
     assert entries[-1].text.startswith("29 ")
 
 
-def test_only_the_newest_answers_of_a_session_are_drawn_as_markdown(memory: Memory) -> None:
+def test_only_the_newest_answers_of_a_batch_are_drawn_as_markdown(memory: Memory) -> None:
     listed = "- item\n" * 45
-    messages = tuple(NewMessage(Role.ASSISTANT, text) for text in (listed, listed, listed, listed, "a\n\nb"))
+    messages = tuple(NewMessage(Role.ASSISTANT, text) for text in (listed, listed, "a\n\nb"))
     memory.add(NewSession("chat", "lists", messages))
-    blocks = [entry.blocks for entry in entries_of(memory.messages(1))]
-    assert blocks == [0, 91, 91, 91, 2]
+    entries = entries_before(memory, read_way(memory, memory.dialogue(1)), 3)
+    assert [entry.blocks for entry in entries] == [0, 91, 2]
+    assert sum(entry.blocks for entry in entries) <= BATCH_BLOCKS
 
 
 def test_the_cost_line_counts_and_says_how_a_reply_ended() -> None:

@@ -1,0 +1,183 @@
+"""What is typed: history, long pastes, attachments, commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events
+
+from localmem.errors import BadInput
+from localmem.memory import Memory
+from localmem.models.scripted import ScriptedModel
+from localmem.tui.attachments import LONG_PASTE, LONGEST, joined, pasted, read_attachment
+from localmem.tui.commands import COMMANDS, SLASH, matching, read_slash
+from localmem.types import NewMessage, NewSession, Role
+
+OpenChat = Callable[..., Any]
+
+
+async def test_up_brings_back_what_was_said_and_down_what_was_being_written(
+    chat: OpenChat, memory: Memory
+) -> None:
+    said = (NewMessage(Role.USER, "long \x1b[2Jago"), NewMessage(Role.ASSISTANT, "never mine"))
+    memory.add(NewSession("chat", "old", said))
+    memory.add(NewSession("import", "x", (NewMessage(Role.USER, "somebody else's"),)))
+    async with chat(ScriptedModel(["ok"])) as c:
+        await c.say("just now")
+        await c.pilot.press(*"draft")
+        await c.pilot.press("up")
+        await c.until(lambda: c.composer().text == "just now")
+        await c.pilot.press("up", "up", "up")
+        await c.until(lambda: c.composer().text == "long ago")
+        await c.pilot.press("down", "down")
+        await c.until(lambda: c.composer().text == "draft")
+
+
+async def test_up_inside_a_text_of_several_lines_moves_in_it(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["ok"])) as c:
+        await c.say("before")
+        await c.pilot.press("a", "ctrl+j", "b", "up", "c")
+        await c.until(lambda: c.composer().text == "ac\nb")
+
+
+async def test_a_long_paste_is_attached_and_the_message_carries_it(chat: OpenChat, memory: Memory) -> None:
+    model = ScriptedModel(["Summed up."])
+    text = "\n".join(f"line {n} [/b]" for n in range(200))
+    async with chat(model) as c:
+        c.composer().post_message(events.Paste(text))
+        await c.on_screen("Attached: pasted text 1 (200 lines)")
+        assert c.composer().text == ""
+        await c.say("Sum this up")
+        await c.on_screen("attached: [pasted text 1] line 0 [/b]")
+        assert "Attached: " not in c.screen()
+    (asked, _) = memory.messages(memory.sessions()[0].id)
+    assert asked.attachments == f"[pasted text 1]\n{text}"
+    assert "line 199" in model.history[0][-1].text
+
+
+async def test_what_is_attached_opens_and_closes(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["ok"])) as c:
+        c.composer().post_message(events.Paste("\n".join(f"row {n}" for n in range(21))))
+        await c.say("See")
+        await c.pilot.press("ctrl+up", "up", "enter")
+        await c.on_screen("row 0", "row 20")
+        await c.pilot.press("enter")
+        await c.until(lambda: "row 20" not in c.screen())
+
+
+async def test_a_file_is_attached_by_command_and_taken_away_by_backspace(
+    chat: OpenChat, tmp_path: Path
+) -> None:
+    file = tmp_path / "[notes] a.txt"
+    file.write_text("eggs\nmilk\n")
+    async with chat(ScriptedModel(["A list."])) as c:
+        await c.type(f"/attach {file}")
+        await c.on_screen("Attached: [notes] a.txt (3 lines)")
+        await c.pilot.press("backspace")
+        await c.until(lambda: "Attached:" not in c.screen())
+        await c.type(f"/attach '{file}'")
+        await c.on_screen("Attached:")
+        await c.pilot.press("enter")  # an attachment alone can be sent
+        await c.until(lambda: c.stored() == ["", "A list."])
+
+
+async def test_a_file_that_cannot_be_attached_is_told_in_words(chat: OpenChat, tmp_path: Path) -> None:
+    async with chat(ScriptedModel()) as c:
+        await c.type(f"/attach {tmp_path}/[/missing")
+        await c.until(lambda: "cannot be read: No such file" in c.notified())
+        assert "Attached:" not in c.screen()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x00\x01", "no text file"),
+        (b"\xff\xfe\xfd", "no text in UTF-8"),
+        (b"x" * (LONGEST + 1), "more than"),
+        ("é".encode() * (3 * LONGEST), "more than"),
+        (b" \n", "is empty"),
+    ],
+)
+def test_only_a_text_of_bearable_size_is_read(tmp_path: Path, data: bytes, reason: str) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(data)
+    with pytest.raises(BadInput, match=reason):
+        read_attachment(str(file))
+
+
+@pytest.mark.parametrize("path", ["", ".", "/nowhere/at/all", "a\x00b"])
+def test_a_path_that_is_no_file_is_refused(path: str) -> None:
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_attachment(path)
+
+
+def test_a_text_is_attached_with_its_byte_order_mark_taken_off(tmp_path: Path) -> None:
+    file = tmp_path / "f.txt"
+    file.write_bytes("\ufeffgrün".encode())
+    attachment = read_attachment(str(file))
+    assert (attachment.name, attachment.text) == ("f.txt", "grün")
+    assert joined([attachment, attachment]) == "[f.txt]\ngrün\n\n[f.txt]\ngrün"
+
+
+def test_a_paste_is_long_by_characters_or_by_lines() -> None:
+    assert pasted("x" * (LONG_PASTE - 1), 1) is None
+    assert pasted("x" * LONG_PASTE, 1) is not None
+    assert pasted("a\n" * 30, 1) is not None
+
+
+async def test_a_command_is_completed_and_an_unknown_one_is_kept_and_told(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        await c.pilot.press("/", "r", "e")
+        await c.on_screen("/rename [TITLE]")
+        await c.pilot.press("tab")
+        await c.until(lambda: c.composer().text == "/rename ")
+        assert "Give this chat another title" not in c.screen()
+        await c.type("/nonsense x")
+        await c.until(lambda: "no command /nonsense" in c.notified())
+        assert c.composer().text == "/nonsense x"
+        assert c.stored() == []
+
+
+async def test_a_message_that_begins_with_a_path_is_a_message(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["ok"])) as c:
+        await c.say("/etc/hosts is a file")
+        assert c.stored() == ["/etc/hosts is a file", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("/new", ("new", "")),
+        ("/rename A [b] c ", ("rename", "A [b] c")),
+        ("/system a\nb", ("system", "a\nb")),
+        ("/delete-chat", ("delete-chat", "")),
+        ("/etc/hosts", None),
+        (" /new", None),
+        ("/", None),
+        ("a /new", None),
+    ],
+)
+def test_a_slash_command_is_told_from_a_message(text: str, read: tuple[str, str] | None) -> None:
+    assert read_slash(text) == read
+
+
+def test_what_was_typed_matches_the_commands_that_begin_so() -> None:
+    assert [command.name for command in matching("/de")] == ["delete", "detach", "delete-chat"]
+    assert len(matching("/")) == len(SLASH)
+    assert matching("/rename x") == matching("delete") == []
+
+
+def test_every_command_has_a_method_and_a_name_of_its_own() -> None:
+    from localmem.tui.chat import ChatScreen
+    from localmem.tui.commands import Place
+    from localmem.tui.sessions import SessionList
+
+    assert len({command.name for command in COMMANDS}) == len(COMMANDS)
+    for command in COMMANDS:
+        if command.name != "open":  # of the messages themselves
+            action = command.action.removeprefix("screen.").partition("(")[0]
+            owner = SessionList if command.place is Place.LIST else ChatScreen
+            assert hasattr(owner, f"action_{action}"), command.name

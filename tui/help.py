@@ -1,0 +1,78 @@
+"""Keys and commands on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Static
+
+from localmem.tui.commands import COMMANDS, SLASH, Place
+from localmem.tui.keymap import FILE, keys_of
+from localmem.tui.text import MUTED
+
+_WRITING = (
+    ("Enter", "send"),
+    ("Ctrl+J, Shift+Enter", "a new line"),
+    ("Up, Down", "at the top and bottom: what you said before"),
+    ("Page Up, Page Down", "turn the pages of the chat"),
+    ("Tab", "complete a command"),
+    ("Backspace", "when empty: take the last attachment away"),
+)
+
+
+def key_map(keymap: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every key by place: headings, each with (keys, what they do)."""
+    found: list[tuple[str, list[tuple[str, str]]]] = [("While you write", list(_WRITING))]
+    for place in Place:
+        lines = [
+            (named(keys_of(command.name, keymap)), command.about)
+            for command in COMMANDS
+            if command.place is place and keys_of(command.name, keymap)
+        ]
+        found.append((place.value[0].upper() + place.value[1:], lines))
+    commands = [(f"/{c.name} {c.argument}".strip(), c.about) for c in SLASH]
+    return [*found, ("Commands", commands)]
+
+
+def named(keys: str) -> str:
+    """Keys as a person reads them: ``Ctrl+Up``."""
+    return ", ".join(_named(key.strip()) for key in keys.split(","))
+
+
+def _named(key: str) -> str:
+    *modifiers, last = key.split("+")
+    if not modifiers and len(last) == 1:
+        return last
+    return "+".join(part.capitalize() for part in (*modifiers, last))
+
+
+class KeyMap(ModalScreen[None]):
+    """The page; any of Escape, F1 and q leaves it."""
+
+    AUTO_FOCUS = "VerticalScroll"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss(None)", "Back")]
+
+    def __init__(self, keymap: Mapping[str, str]) -> None:
+        super().__init__()
+        self._keymap = keymap
+
+    def compose(self) -> ComposeResult:
+        """One text, so that it can be read from top to bottom."""
+        with Vertical(classes="dialog -tall"), VerticalScroll():
+            yield Static(self._page(), id="keys")
+        yield Footer()
+
+    def _page(self) -> Content:
+        parts: list[Content] = []
+        for heading, lines in key_map(self._keymap):
+            parts.append(Content.styled(heading, "bold $text-primary"))
+            parts += [Content.assemble((f"  {keys:20}", "bold"), f" {about}") for keys, about in lines]
+            parts.append(Content(""))
+        parts.append(Content.styled(f"Keys can be changed in {FILE} in the home folder.", MUTED))
+        return Content("\n").join(parts)
