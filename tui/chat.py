@@ -23,6 +23,7 @@ from localmem.tui.attachments import joined
 from localmem.tui.commands import BY_NAME, SLASH, Place, bindings, matching, read_slash
 from localmem.tui.composer import Composer
 from localmem.tui.failures import failure_text
+from localmem.tui.memory_actions import MemoryActions
 from localmem.tui.message_actions import MessageActions
 from localmem.tui.messages import (
     BacklogRead,
@@ -36,7 +37,6 @@ from localmem.tui.messages import (
     StatusChanged,
     Submitted,
 )
-from localmem.tui.session_actions import SessionActions
 from localmem.tui.status import StatusBar
 from localmem.tui.talk import Talk
 from localmem.tui.text import backlog_text, one_line
@@ -48,7 +48,7 @@ HINTS = 6
 """Commands that are shown while one is typed."""
 
 
-class ChatScreen(SessionActions, MessageActions):
+class ChatScreen(MemoryActions, MessageActions):
     """One session at a time; one reply at a time."""
 
     AUTO_FOCUS = "Composer"
@@ -67,7 +67,7 @@ class ChatScreen(SessionActions, MessageActions):
         super().__init__()
         self.memory = memory
         self.talk = Talk(memory, trust, idle.held if idle else nullcontext)
-        self._idle = idle
+        self.idle = idle
         self._tells_backlog = False
         self._load = load_model
         self.model: ChatModel | None = None
@@ -94,7 +94,7 @@ class ChatScreen(SessionActions, MessageActions):
             await self.begin(private=True)
         elif self._session_id is not None:
             self.talk.open(self._session_id)
-        if self._idle is not None:
+        if self.idle is not None:
             self.set_interval(BACKLOG_S, self._read_backlog)
 
     # The model
@@ -142,8 +142,8 @@ class ChatScreen(SessionActions, MessageActions):
 
     @work(thread=True, exclusive=True, group="backlog", exit_on_error=False)
     def _read_backlog(self) -> None:
-        assert self._idle is not None
-        self.post_message(BacklogRead(self._idle.backlog()))
+        assert self.idle is not None
+        self.post_message(BacklogRead(self.idle.backlog()))
 
     def on_backlog_read(self, message: BacklogRead) -> None:
         """Tell what the machine is busy with, and for how long still."""

@@ -18,6 +18,7 @@ class Place(StrEnum):
     CHAT = "anywhere in the chat"
     MESSAGE = "on a message (Ctrl+Up or Shift+Tab goes there)"
     LIST = "in the list of sessions"
+    EVIDENCE = "in the evidence of an answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ COMMANDS: Sequence[Command] = (
     Command("undo", "Bring back what was deleted last"),
     Command("copy", "Copy the selected message, or the last answer", "f5"),
     Command("code", "Copy a code block: the last one, or number N", "f9", argument="[N]"),
+    Command("evidence", "What an answer rests on, and how it was found", "f6", label="Evidence"),
+    Command("memory", "Look at what memory holds", "f3", argument="[WORDS]"),
     Command("attach", "Attach a text file", argument="PATH"),
     Command("detach", "Take the last attachment away"),
     Command("system", "Give this chat a system prompt", argument="[TEXT]"),
@@ -91,6 +94,7 @@ COMMANDS: Sequence[Command] = (
             ("again", "Answer again, in another way", "r", "Again", "again"),
             ("edit", "Edit and send again", "e", "Edit", "edit"),
             ("fork", "Go on from here", "f", "Fork", "fork"),
+            ("evidence", "What it rests on", "v", "Evidence", "evidence"),
             ("copy", "Copy", "c", "Copy", "copy"),
             ("code", "Copy its last code block", "y", "", "code"),
             ("delete", "Delete", "x,delete", "Delete", "delete"),
@@ -110,6 +114,14 @@ COMMANDS: Sequence[Command] = (
             ("archived", "Show what was put away too", "ctrl+l", ""),
             ("delete", "Delete", "ctrl+x", "Delete"),
             ("undo", "Bring back what was deleted last", "ctrl+z", "Undo"),
+        )
+    ),
+    *(
+        Command(f"evidence-{name}", about, keys, Place.EVIDENCE, slash=False, label=label, does=name)
+        for name, about, keys, label in (
+            ("more", "Ask again with more effort", "m", "Spend more"),
+            ("wrong", "This is wrong: correct or forget it", "w", "Wrong"),
+            ("without", "Answer again without this message", "n", "Do not use"),
         )
     ),
 )

@@ -52,6 +52,22 @@ def _named(key: str) -> str:
     return "+".join(part.capitalize() for part in (*modifiers, last))
 
 
+def key_page() -> str:
+    """The same as a Markdown page, with the usual keys: ``docs/KEYS.md``."""
+    parts = [
+        "# Keys and commands of the chat",
+        f"F1 shows this page in the chat, with your own keys if `{FILE}` in the home folder changes them.",
+    ]
+    for heading, lines in key_map({}):
+        rows = [f"| `{_cell(keys)}` | {_cell(about)} |" for keys, about in lines]
+        parts += [f"## {heading}", "\n".join(["| | |", "|---|---|", *rows])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 class KeyMap(ModalScreen[None]):
     """The page; any of Escape, F1 and q leaves it."""
 
@@ -76,3 +92,7 @@ class KeyMap(ModalScreen[None]):
             parts.append(Content(""))
         parts.append(Content.styled(f"Keys can be changed in {FILE} in the home folder.", MUTED))
         return Content("\n").join(parts)
+
+
+if __name__ == "__main__":
+    print(key_page(), end="")

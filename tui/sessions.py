@@ -123,11 +123,11 @@ class SessionList(ModalScreen[Chosen]):
         options = self.query_one(OptionList)
         options.clear_options()
         if message.sought.strip():
-            options.add_options([_line(session) for session in sessions[:LISTED]])
+            options.add_options([session_line(session) for session in sessions[:LISTED]])
         else:
             for heading, group in by_date(sessions[:LISTED], date.today()):
                 options.add_option(Option(Content.styled(heading, "bold"), disabled=True))
-                options.add_options([_line(session) for session in group])
+                options.add_options([session_line(session) for session in group])
         self._highlight()
 
     def on_messages_found(self, message: MessagesFound) -> None:
@@ -136,7 +136,7 @@ class SessionList(ModalScreen[Chosen]):
             return
         options = self.query_one(OptionList)
         options.add_option(Option(Content.styled("In what was said", "bold"), disabled=True))
-        options.add_options([_found_line(found, title) for found, title in message.found])
+        options.add_options([found_line(found, title) for found, title in message.found])
         if options.highlighted is None:
             options.action_first()
 
@@ -277,7 +277,8 @@ def tags_in(text: str) -> list[str]:
     return [tag for tag in tags if tag]
 
 
-def _line(session: Session) -> Option:
+def session_line(session: Session) -> Option:
+    """A session in a list; its id is ``s`` and the session's."""
     title = one_line(session.title) or one_line(session.external_id)
     tags = "".join(f" #{one_line(tag)}" for tag in session.tags)
     away = " (put away)" if session.archived else ""
@@ -287,7 +288,8 @@ def _line(session: Session) -> Option:
     return Option(content, id=f"s{session.id}")
 
 
-def _found_line(message: Message, title: str) -> Option:
+def found_line(message: Message, title: str) -> Option:
+    """A message in a list; its id is ``m``, the session's, ``-`` and its own."""
     head = f"{_day(message.sent_at):10}  {one_line(title, 24)}, {speaker(message)}: "
     content = Content.assemble((head, MUTED), one_line(message.text))
     return Option(content, id=f"m{message.session_id}-{message.id}")

@@ -18,6 +18,7 @@ from localmem.memory import Memory
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui import reading
+from localmem.tui.basis import Basis
 from localmem.tui.failures import failure_text
 from localmem.tui.messages import (
     EntriesRead,
@@ -56,9 +57,13 @@ class Talk(Vertical):
         self.cancel: threading.Event | None = None
         """Set to stop the reply that is running; None: none is."""
         self._memory = memory
-        self._trust = trust
-        self._held = held
+        self.trust = trust
+        self.held = held
         self._way = Way(None, [], {})
+        self.basis = Basis(over=True)
+        """What the reply rests on that is running, or ran last."""
+        self.bases: dict[int, Basis] = {}
+        """The same of replies of this run, by the id of their message."""
         self._reply: Reply | None = None
         self._replacing = False
 
@@ -159,9 +164,11 @@ class Talk(Vertical):
 
         self._start(events, model, replaces)
 
-    def answer_again(self, message_id: int, model: ChatModel) -> None:
-        """Get another version of an answer, or the answer that is missing."""
-        self._start(lambda by: self.dialogue.answer_again(message_id, by), model, message_id)
+    def answer_again(
+        self, message_id: int, model: ChatModel, without: frozenset[int] = frozenset()
+    ) -> None:
+        """Get another version of an answer, or the answer that is missing; ``without`` is not recalled."""
+        self._start(lambda by: self.dialogue.answer_again(message_id, by), model, message_id, without)
 
     def stop(self) -> None:
         """Stop the reply that is running; what was written is kept."""
@@ -169,16 +176,25 @@ class Talk(Vertical):
             self.cancel.set()
             self.post_message(StatusChanged("Stopping…"))
 
-    def _start(self, events: Callable[[With], Iterator[Event]], model: ChatModel, old: int | None) -> None:
+    def _start(
+        self,
+        events: Callable[[With], Iterator[Event]],
+        model: ChatModel,
+        old: int | None,
+        without: frozenset[int] = frozenset(),
+    ) -> None:
+        self.basis = Basis(without=without)
         self.cancel = threading.Event()
         self._replacing = old is not None
         self.post_message(StatusChanged("Searching memory…"))
-        self._run(events, With(model, self._trust, self.cancel), old)
+        self._run(events, With(model, self.trust, self.cancel, without), old)
 
     @work(thread=True, exclusive=True, group="reply", exit_on_error=False, description="reply")
     def _run(self, events: Callable[[With], Iterator[Event]], by: With, old: int | None) -> None:
-        with self._held():
+        with self.held():
+            basis = self.basis
             for event in events(by):
+                basis.take(event)
                 if isinstance(event, Replied):
                     self.post_message(ReplyDone(event, self._entry(event)))
                 else:
@@ -262,6 +278,7 @@ class Talk(Vertical):
         await self._reply.end(message.entry, cost_line(replied.ledger, note))
         self._reply = None
         if replied.message is not None:
+            self.bases[replied.message.id] = self.basis
             self._way.messages.append(replied.message)
         elif self._replacing:  # the version that was there has left the screen
             self.reopen()
@@ -275,6 +292,7 @@ class Talk(Vertical):
         if group == "session" and event.state is not WorkerState.CANCELLED:
             self.opening = False
         if group == "reply":
+            self.basis.over = True
             await self._reply_ended()
         if event.state is WorkerState.ERROR:
             self.post_message(Failed(failure_text(error)))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markdown_it import MarkdownIt
 
+from localmem.entries import Layer
 from localmem.events import UNCHANGED
+from localmem.layers.grounding import NOTHING_TO_COVER
 from localmem.layers.idle import Backlog
+from localmem.layers.stats import LayerStats
 from localmem.models.protocols import StopReason
 from localmem.text import printable
 from localmem.types import Ledger, Message, Role
@@ -53,6 +58,29 @@ def backlog_text(backlog: Backlog) -> str:
     minutes = backlog.minutes
     left = "" if minutes is None else f", about {max(round(minutes), 1)} min"
     return f"Summing up while you pause: {backlog.left:,} left{left}."
+
+
+def left_text(backlog: Backlog) -> str:
+    """The work of idle time, whether it goes on or not."""
+    if backlog.problem or not backlog.left:
+        return backlog_text(backlog) or "Nothing is left to be summed up."
+    minutes = backlog.minutes
+    time = "how long is not known yet" if minutes is None else f"about {max(round(minutes), 1)} min of work"
+    return f"Left to be summed up while you pause: {backlog.left:,}, {time}."
+
+
+def coverage_text(layers: Sequence[LayerStats]) -> str:
+    """How many entries each layer has, and how much of what was said the summaries have."""
+    parts = []
+    for layer in Layer:
+        stats = [one for one in layers if one.count.layer is layer]
+        entries = sum(one.count.entries for one in stats)
+        by_model = sum(one.count.entries for one in stats if one.count.model)
+        part = f"{entries:,} {layer.value if layer is not Layer.SUMMARY else 'summaries'}"
+        parts.append(f"{part} ({by_model:,} by a model)" if by_model else part)
+    reached = sum((one.coverage for one in layers if one.coverage), NOTHING_TO_COVER)
+    share = "" if reached.share is None else f"; summaries have {reached.share:.0%} of names, dates, numbers"
+    return f"Layers: {', '.join(parts)}{share}"
 
 
 def one_line(text: str, characters: int = 200) -> str:

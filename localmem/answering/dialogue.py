@@ -80,6 +80,8 @@ class With:
     """How far the model is trusted to word answers from memory."""
     cancel: threading.Event | None = None
     """Set from any thread it stops the reply."""
+    without: frozenset[int] = frozenset()
+    """Ids of messages that must not be recalled for it."""
 
 
 class Dialogue:
@@ -161,7 +163,8 @@ class Dialogue:
             return
         if len(path) < 2 or path[-2].role is not Role.USER:
             raise BadInput("This reply answers no message, so there is nothing to answer anew.")
-        yield from self._reply(path[-2], path[:-2], by, path[-1].text)
+        # The reply may say what is left out now: then the model is not shown it.
+        yield from self._reply(path[-2], path[:-2], by, None if by.without else path[-1].text)
 
     def go_on_from(self, message_id: int) -> None:
         """Take the conversation up at an earlier message: what is said next follows it."""
@@ -197,6 +200,7 @@ class Dialogue:
     ) -> Iterator[Event]:
         ask = Ask(asked, history, self._keeper.system, earlier)
         recall = self._recall_without(self._keeper.session_id)
+        recall.leave_out(by.without)
         for event in reply(ask, lambda said: self._store(said, asked), recall, by.model, by.trust, by.cancel):
             if isinstance(event, Replied) and event.message is not None:
                 self._keeper.note(event)

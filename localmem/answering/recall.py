@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localmem.answering.accounting import opened_ledger, spent
 from localmem.answering.question import Kind, Question, is_question, read_question
@@ -52,6 +52,10 @@ class Recall:
         self._only = only
         self.ledger = opened_ledger(sessions)
         self.ledger.layers = ("raw",)
+
+    def leave_out(self, ids: frozenset[int]) -> None:
+        """From now on find none of these messages."""
+        self._only = replace(self._only, without=ids)
 
     def find(self, question: Question) -> Found:
         """What memory holds on each part of a question."""

@@ -14,6 +14,7 @@ from localmem.bench.generation import PROMPTS, SECONDS, WRITTEN, bench_generatio
 from localmem.bench.ingest import bench_ingest, made_up
 from localmem.bench.peers import add_peers, peer_lines
 from localmem.bench.retrieval import bench_retrieval
+from localmem.bench.tui import bench_tui
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.cli.numbers import NUMBERS
 from localmem.importers import read_sessions
@@ -138,6 +139,34 @@ def generation_command(
         print_json(result)
         return
     click.echo("\n".join(_generation_lines(result)))
+
+
+@bench_group.command("tui")
+@click.option(
+    "--messages", "sizes", type=NUMBERS, default="1000,100000", show_default=True, help="Sizes of the memory."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@pass_context
+def tui_command(context: Context, sizes: tuple[int, ...], as_json: bool) -> None:
+    """Start the chat, open a long session, turn its pages and type in it; no model is needed."""
+    result = bench_tui(sizes, context.say)
+    if as_json:
+        print_json(result)
+        return
+    for row in result["rows"]:
+        click.echo(_tui_lines(row))
+
+
+def _tui_lines(row: dict[str, Any]) -> str:
+    process, page, key = row["process"], row["page_ms"], row["key_ms"]
+    return (
+        f"{row['messages']:,} messages: first frame {row['start_s']:.2f} s after the file is opened, "
+        f"{process['first_frame_s']:.2f} s after the process is started\n"
+        f"  a session of {row['session_messages']:,} messages is open after {row['open_session_s']:.2f} s\n"
+        f"  a page {page.get('p50', 0):.0f} ms (p95 {page.get('p95', 0):.0f}, at most "
+        f"{page.get('max', 0):.0f}; {row['pages']} pages), "
+        f"a letter {key['p50']:.0f} ms (p95 {key['p95']:.0f}, at most {key['max']:.0f})"
+    )
 
 
 def _generation_lines(result: dict[str, Any]) -> Iterator[str]:

@@ -34,6 +34,8 @@ class Filter:
     """Sent before this time."""
     without_session: int | None = None
     """Id of a session to leave out: the one that is being held."""
+    without: frozenset[int] = frozenset()
+    """Ids of messages to leave out: those that a person does not want used."""
 
     def __bool__(self) -> bool:
         return self != Filter()
@@ -166,7 +168,7 @@ class HybridSearch:
         after, before = time_to_columns(only.after)[0], time_to_columns(only.before)[0]
         connection = self._database.connection()
         left_out = connection.execute("SELECT id FROM message WHERE session_id = ?", (only.without_session,))
-        allowed = ~np.isin(view.columns.ids, _ids(left_out))
+        allowed = ~np.isin(view.columns.ids, [*_ids(left_out), *only.without])
         if after is not None or before is not None:
             sent = connection.execute(
                 "SELECT id FROM message WHERE (?1 IS NULL OR sent_at >= ?1) AND (?2 IS NULL OR sent_at < ?2)",

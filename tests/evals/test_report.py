@@ -16,8 +16,9 @@ from markdown_it import MarkdownIt
 
 from localmem.cli import main
 from localmem.errors import BadInput
-from localmem.evals.log import read_logs
+from localmem.evals.log import Log, read_logs
 from localmem.evals.report import build_report, html, markdown
+from localmem.evals.report.measuring import headline
 from localmem.evals.report.parts import Examples, Report, Table
 from localmem.evals.scored import scored
 from localmem.evals.scores import SCORES
@@ -98,9 +99,9 @@ def write(folder: Path, label: str, lines: list[dict[str, Any]], *more: dict[str
 
 CALIBRATION = {
     "protocol": "generous", "model": "scripted", "answers": 12, "ruled": 6, "compared": 6, "agreed": 3,
-    "right_missed": 1, "wrong_accepted": 2, "kappa": None, "swapped": 10, "swapped_accepted": 9, "asked": 16,
-    "unparsable": 0, "by_rule": 0.5, "agreement": 0.5, "swap_acceptance": 0.9, "unparsable_share": 0.0,
-    "conclusion": "This judge cannot be trusted: it accepts 90 % of the answers to other questions.",
+    "right_missed": 1, "wrong_accepted": 2, "kappa": None, "swapped": 10, "swapped_accepted": 1, "asked": 16,
+    "unparsable": 0, "by_rule": 0.5, "agreement": 0.5, "swap_acceptance": 0.1, "unparsable_share": 0.0,
+    "conclusion": "Too few answers to tell how far this judge can be trusted.",
 }  # fmt: skip
 
 
@@ -512,3 +513,22 @@ def test_nothing_but_tables_scrolls_sideways_on_a_phone(folder: Path, hostile: P
         found = re.search(r"<title>wide (\d+)</title>", document)
         assert found is not None
         assert int(found[1]) <= 400
+
+
+def test_verdicts_of_a_judge_that_cannot_be_trusted_tell_no_runs_apart() -> None:
+    """Always CORRECT: all swapped answers accepted."""
+    known = {
+        "protocol": "generous", "model": "yes", "answers": 40, "ruled": 0, "compared": 0, "agreed": 0,
+        "right_missed": 0, "wrong_accepted": 0, "kappa": None, "swapped": 40, "swapped_accepted": 40,
+        "asked": 40, "unparsable": 0,
+    }  # fmt: skip
+    line = {
+        "id": "q", "source": "c", "category": "1 multi-hop", "abstain": False, "reference": "tea",
+        "answer": {"text": "tea", "abstained": False}, "verdict": {"verdict": "CORRECT"},
+    }  # fmt: skip
+    doubtful, sound = (
+        Log(Path("a.jsonl"), {"label": "a"}, (), {"q": line}, {**known, "swapped_accepted": accepted})
+        for accepted in (40, 0)
+    )
+    assert headline([sound]) == "accuracy"
+    assert headline([sound, doubtful]) == "stem_f1"

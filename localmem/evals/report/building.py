@@ -10,7 +10,7 @@ from localmem.evals.log import Log
 from localmem.evals.report.costs import costs
 from localmem.evals.report.examples import examples
 from localmem.evals.report.facts import brief, facts
-from localmem.evals.report.measuring import HEADLINES, headline, interval
+from localmem.evals.report.measuring import HEADLINES, has, headline, interval
 from localmem.evals.report.paired import baseline, paired
 from localmem.evals.report.parts import Report, percent
 from localmem.evals.report.reading import reading
@@ -75,7 +75,7 @@ def _summary(logs: Sequence[Log], main: Sequence[Log]) -> Iterator[str]:
         label, best = max(means.items(), key=lambda pair: pair[1].value)
         yield f"Highest {HEADLINES[name]}: {label}, {percent(best.value)} % (95 %: {interval(best)})."
     calibrations = {log.label: log.calibration for log in logs if log.calibration is not None}
-    if name == "accuracy":
+    if has(main, "accuracy"):
         yield from conclusions(calibrations)
 
 

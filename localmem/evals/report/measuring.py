@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
+from localmem.evals.judging import combined
 from localmem.evals.log import Line, Log
 from localmem.evals.report.parts import NOT_SCORED, Cell, number, percent
 from localmem.evals.scored import scored
@@ -31,8 +32,13 @@ def has(logs: Iterable[Log], name: str) -> bool:
 
 
 def headline(logs: Sequence[Log]) -> str:
-    """The score that plots and comparisons take: answers where they are scored, else evidence."""
-    return next((name for name in HEADLINES if has(logs, name)), "complete_evidence_recall")
+    """The score that plots and comparisons take: answers where they are scored, else evidence.
+
+    Verdicts of a judge that its calibration finds unreliable tell no runs apart.
+    """
+    reliable = not any(combined([log.calibration]).faults for log in logs if log.calibration is not None)
+    names = (name for name in HEADLINES if has(logs, name) and (name != "accuracy" or reliable))
+    return next(names, "complete_evidence_recall")
 
 
 def among_first(name: str, k: int) -> Score:
