@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from localmem.answering.prompting import REPLY_TOKENS
 from localmem.events import Answered, Event, Fallback, NotesMade, Recalled, Replied, StepTaken
 from localmem.tui.text import cost_line, end_note, one_line
 from localmem.types import Message, Requirement
@@ -50,7 +51,7 @@ class Basis:
                 self.over = True
             case Replied():
                 self.cited = event.citations
-                self.cost = cost_line(event.ledger, end_note(event.stop_reason))
+                self.cost = cost_line(event.ledger, end_note(event.stop_reason, REPLY_TOKENS))
                 self.over = True
 
     @property

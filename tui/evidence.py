@@ -99,7 +99,7 @@ class Evidence(ModalScreen[Left]):
         self._basis = basis
         self._ask = ask
         self._why_not = why_not
-        self._size: object = None
+        self._seen: object = None
         self._cancel: threading.Event | None = None
         self._leads: dict[str, Message] = {}
         self._forgotten = False
@@ -126,9 +126,9 @@ class Evidence(ModalScreen[Left]):
     def _look(self) -> None:
         basis = self._basis
         size = (id(basis), basis.size)
-        if size == self._size:
+        if size == self._seen:
             return
-        self._size = size
+        self._seen = size
         now = basis.cost if basis.over else "Looking… Esc stops." if self._cancel else "Looking…"
         self.query_one("#about", Static).update(Content(f"{self._question}\n{now}"))
         deeper = self.query_one("#deeper")

@@ -123,7 +123,9 @@ class LayerView(ModalScreen[Message | None]):
         self._leads = {str(i): lead for i, (_, lead) in enumerate(rows) if lead is not None}
         options = self.query_one(OptionList)
         options.clear_options()
-        options.add_options(Option(text, id=str(i), disabled=lead is None) for i, (text, lead) in enumerate(rows))
+        options.add_options(
+            Option(text, id=str(i), disabled=lead is None) for i, (text, lead) in enumerate(rows)
+        )
         options.action_first()
 
     @on(OptionList.OptionSelected)

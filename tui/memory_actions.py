@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from localmem.answering.prompting import REPLY_TOKENS
 from localmem.disclosure.agent import Agent
 from localmem.disclosure.budget import EFFORTS
 from localmem.events import Event
@@ -57,7 +58,7 @@ class MemoryActions(SessionActions):
         kept = self.memory.replies([answer.id]).get(answer.id)
         if kept is None:
             return None
-        cost = cost_line(kept.ledger, end_note(kept.stop_reason))
+        cost = cost_line(kept.ledger, end_note(kept.stop_reason, REPLY_TOKENS))
         steps = [] if not kept.ledger.records else ["what was recalled but not cited is not kept"]
         return Basis(cited=kept.citations, cost=cost, steps=steps, over=True)
 
@@ -73,16 +74,12 @@ class MemoryActions(SessionActions):
         def ask(cancel: threading.Event) -> Iterator[Event]:
             agent = Agent(EFFORTS["high"])
             with talk.held():
-                yield from self.memory.answer(
-                    text, model=model, trust=talk.trust, cancel=cancel, agent=agent
-                )
+                yield from self.memory.answer(text, model=model, trust=talk.trust, cancel=cancel, agent=agent)
 
         def left(how: Left | None) -> None:
             self.call_later(self._left, how or Left(), answer, basis)
 
-        self.app.push_screen(
-            Evidence(self.memory, text, basis, None if why_not else ask, why_not), left
-        )
+        self.app.push_screen(Evidence(self.memory, text, basis, None if why_not else ask, why_not), left)
 
     async def _left(self, how: Left, answer: Message | None, basis: Basis) -> None:
         # A reply that was being written when the panel was opened is known by what it rests on.
@@ -90,7 +87,9 @@ class MemoryActions(SessionActions):
         if how.forgotten:
             self.talk.bases.clear()
             self.read_history()
-            self.say("Forgotten. Copies made outside of this memory are not reached: localmem forget names them.")
+            self.say(
+                "Forgotten. Copies made outside of this memory are not reached: localmem forget names them."
+            )
         if how.session_id is not None:
             self.open_session(how.session_id, how.message_id)
         elif how.forgotten and self.talk.dialogue.session_id is not None:

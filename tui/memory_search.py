@@ -44,7 +44,7 @@ class Sought:
 
 def read_sought(text: str) -> Sought:
     """Take the filters out of what was typed. Raises :class:`BadInput` for one that cannot be read."""
-    given = {name: value for name, value in _FILTER.findall(text)}
+    given: dict[str, str] = dict(_FILTER.findall(text))
     words = " ".join(_FILTER.sub(" ", text).split())
     return Sought(words, _day(given, "after"), _day(given, "before"), given.get("by", ""))
 
@@ -56,4 +56,6 @@ def _day(given: dict[str, str], name: str) -> datetime | None:
     try:
         return datetime.strptime(value, "%Y-%m-%d")
     except ValueError as error:
-        raise BadInput(f"{name}:{one_line(value, 20)} is not a day. Write it like {name}:2024-01-31.") from error
+        raise BadInput(
+            f"{name}:{one_line(value, 20)} is not a day. Write it like {name}:2024-01-31."
+        ) from error

@@ -15,7 +15,7 @@ from localmem.answering.dialogue import Dialogue, With
 from localmem.answering.prompting import REPLY_TOKENS
 from localmem.events import AnswerDelta, Event, Fallback, Recalled, Replied, Stored
 from localmem.memory import Memory
-from localmem.models.protocols import ChatModel
+from localmem.models.protocols import ChatModel, StopReason
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui import reading
 from localmem.tui.basis import Basis
@@ -164,9 +164,7 @@ class Talk(Vertical):
 
         self._start(events, model, replaces)
 
-    def answer_again(
-        self, message_id: int, model: ChatModel, without: frozenset[int] = frozenset()
-    ) -> None:
+    def answer_again(self, message_id: int, model: ChatModel, without: frozenset[int] = frozenset()) -> None:
         """Get another version of an answer, or the answer that is missing; ``without`` is not recalled."""
         self._start(lambda by: self.dialogue.answer_again(message_id, by), model, message_id, without)
 
@@ -273,7 +271,7 @@ class Talk(Vertical):
         if self._reply is None:
             return
         note = end_note(replied.stop_reason, REPLY_TOKENS)
-        if replied.message is None and not note:
+        if replied.message is None and replied.stop_reason == StopReason.END:
             note = "the model wrote nothing"
         await self._reply.end(message.entry, cost_line(replied.ledger, note))
         self._reply = None

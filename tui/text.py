@@ -118,8 +118,9 @@ def code_blocks(text: str) -> list[str]:
 
 
 def end_note(stop_reason: str, tokens: int) -> str:
-    """How a reply ended, where it did not end by itself."""
+    """How a reply ended; empty for a reason that another version gave."""
     return {
+        StopReason.END.value: "complete",
         StopReason.CANCELLED.value: "stopped by you",
         StopReason.LENGTH.value: f"cut off at {tokens} tokens",
         UNCHANGED: "the same answer as before",
@@ -133,7 +134,7 @@ def source_of(message: Message, title: str) -> str:
 
 
 def cost_line(ledger: Ledger, note: str) -> str:
-    """What a reply rested on and what it cost, on one line; ``note`` says how it ended, if not by itself."""
+    """What a reply rested on and what it cost, on one line; ``note`` says how it ended."""
     if ledger.records:
         share = ledger.history_share
         recalled = (

@@ -297,11 +297,11 @@ def test_runs_over_different_data_are_refused(folder: Path) -> None:
         report_of(folder)
 
 
-def test_a_judge_that_cannot_be_trusted_is_told_at_the_top_and_drawn(folder: Path) -> None:
+def test_how_far_the_judge_can_be_trusted_is_told_at_the_top_and_drawn(folder: Path) -> None:
     report = report_of(folder)
     assert CALIBRATION["conclusion"] in report.summary
     column = "answers to other questions accepted, %"
-    assert cell(report, "Calibration of the judge", "agent", column) == "90.0 (9 of 10)"
+    assert cell(report, "Calibration of the judge", "agent", column) == "10.0 (1 of 10)"
     assert "at most 10 %" in Page(html(report)).texts
 
 

@@ -46,7 +46,7 @@ def session(title: str, day: int, *texts: str, source: str = "chat") -> NewSessi
 @pytest.fixture
 def remembered(memory: Memory) -> Memory:
     memory.add(session("The garden [/b] in spring", 14, "Today I planted a pear tree.", "Where?"))
-    memory.add(session("A walk to the sea 🌊", 20, "We walked for six hours.", "A long way."))
+    memory.add(session("A walk to the sea", 20, "We walked for six hours.", "A long way."))
     memory.add(session("When was the tree planted?", 28, "When did I plant the pear tree?", ANSWER))
     return memory
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -26,13 +27,20 @@ class Terminal:
     """A terminal of 100 columns and 30 rows, and what is on it."""
 
     def __init__(self, folder: Path, command: list[str]) -> None:
+        # A size in the environment would count more than the terminal's own.
+        self._environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "TMUX")}
         self._tmux = ["tmux", "-S", str(folder / "socket"), "-f", "/dev/null"]
         size = ["-x", "100", "-y", "30"]
         self._run("new-session", "-d", *size, f"{shlex.join(command)}; echo It has ended.; cat")
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run(
-            [*self._tmux, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True
+            [*self._tmux, *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=True,
         )
         return done.stdout
 
@@ -88,9 +96,9 @@ def test_a_person_asks_reads_opens_what_is_cited_quits_and_comes_back(
         terminal.until("Miso and her operation?")
         terminal.press("Enter")
         terminal.until("72 days", "[1]", "recalled", "is ready.")
-        assert "washing machine" not in terminal.screen()  # the cited message on one line
+        assert "furious with me" not in terminal.screen()  # the cited message on one line
         terminal.press("C-Up", "Tab", "Enter")
-        terminal.until("hiding behind the washing machine")
+        terminal.until("both bad teeth are out, and she's furious with me.")
         terminal.press("C-q")
         terminal.until("It has ended.")
     finally:
