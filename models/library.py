@@ -183,6 +183,22 @@ class Library:
                 self._chat[name, background] = self._open_chat(name, path, nice=_NICE if background else 0)
             return self._chat[name, background]
 
+    def loaded(self, name: str) -> bool:
+        """Whether a chat model, opened for the foreground, is in memory now."""
+        with self._lock:
+            model = self._chat.get((name, False))
+        return model is not None and model.pid is not None
+
+    def unload(self, name: str) -> None:
+        """Free the memory of a chat model in the foreground; its next use loads it again.
+
+        One for the background may be at work, and frees its own after a while.
+        """
+        with self._lock:
+            model = self._chat.get((name, False))
+        if model is not None:
+            model.close()
+
     def _open_chat(self, name: str, path: Path, nice: int) -> HostedModel:
         if _is_path(name):
             shown, context = path.stem, LOCAL_CONTEXT

@@ -12,6 +12,7 @@ from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
 from localmem.models.library import Library
 from localmem.models.protocols import ChatModel
+from localmem.probing.team import Team
 from localmem.roles.trust import Trust
 
 
@@ -35,6 +36,7 @@ def run(
     anything is drawn, when there is no such session.
     """
     from localmem.tui.app import ChatApp
+    from localmem.tui.models_picker import Models
 
     opened = session_to_open(memory, session_id, last)
     memory.empty_bin()  # of a chat that was not closed
@@ -48,6 +50,7 @@ def run(
             idle,
             private=private,
             home=home,
+            models=Models(library, Team(library, home)) if home else None,
         ).run()
     finally:
         if idle is not None:

@@ -16,6 +16,7 @@ from localmem.models.protocols import ChatModel
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui.chat import ChatScreen
 from localmem.tui.keymap import read_keymap
+from localmem.tui.models_picker import Models
 from localmem.tui.settings import read_theme, write_theme
 from localmem.tui.themes import DARK, THEMES
 
@@ -42,9 +43,12 @@ class ChatApp(App[None]):
         *,
         private: bool = False,
         home: Path | None = None,
+        models: Models | None = None,
     ) -> None:
         super().__init__()
         self.memory = memory
+        self.models = models
+        """The models that can be chosen; None: there is nothing to choose."""
         self.keys: dict[str, str] = {}
         """The person's own keys, by name of command."""
         self._home = home

@@ -37,6 +37,7 @@ from localmem.tui.messages import (
     StatusChanged,
     Submitted,
 )
+from localmem.tui.models_picker import ModelsPicker
 from localmem.tui.status import StatusBar
 from localmem.tui.talk import Talk
 from localmem.tui.text import backlog_text, one_line
@@ -126,6 +127,20 @@ class ChatScreen(MemoryActions, MessageActions):
             if not any(worker.group == "model" and not worker.is_finished for worker in self.workers):
                 self._start_loading()
         return self.model
+
+    def action_models(self) -> None:
+        """Choose who does what."""
+        models = self.app.models  # type: ignore[attr-defined]
+        if models is None:
+            self.say("There is no home folder with models here.")
+        elif not self.refuse():
+            self.app.push_screen(ModelsPicker(models), self._chosen_answerer)
+
+    def _chosen_answerer(self, trust: Trust | None) -> None:
+        if trust is not None:
+            self.talk.trust = trust
+            self.model = None
+            self._start_loading()
 
     # What memory holds, and idle time
 

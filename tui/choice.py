@@ -18,7 +18,10 @@ from textual.widgets.option_list import Option
 class Choice(ModalScreen[str | None]):
     """Returns the key of what was chosen; None when the person left. The first way is the harmless one."""
 
-    DEFAULT_CSS = "Choice { align: center middle; } Choice OptionList { border: none; height: auto; }"
+    DEFAULT_CSS = """
+    Choice { align: center middle; }
+    Choice OptionList, Choice OptionList:focus { border: none; height: auto; background: $surface; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Back")]
 
     def __init__(self, question: str, ways: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ class Place(StrEnum):
     CHAT = "anywhere in the chat"
     MESSAGE = "on a message (Ctrl+Up or Shift+Tab goes there)"
     LIST = "in the list of sessions"
+    MODELS = "among the models"
     EVIDENCE = "in the evidence of an answer"
 
 
@@ -71,7 +72,7 @@ COMMANDS: Sequence[Command] = (
     Command("undo", "Bring back what was deleted last"),
     Command("copy", "Copy the selected message, or the last answer", "f5"),
     Command("code", "Copy a code block: the last one, or number N", "f9", argument="[N]"),
-    Command("evidence", "What an answer rests on, and how it was found", "f6", label="Evidence"),
+    Command("evidence", "What an answer rests on, and how it was found", "ctrl+t"),
     Command("memory", "Look at what memory holds", "f3", argument="[WORDS]"),
     Command("attach", "Attach a text file", argument="PATH"),
     Command("detach", "Take the last attachment away"),
@@ -80,6 +81,7 @@ COMMANDS: Sequence[Command] = (
     Command("tags", "Give this chat tags", argument="[TAG, TAG]"),
     Command("archive", "Put this chat away, or take it out again"),
     Command("delete-chat", "Delete this chat"),
+    Command("models", "Look at the models, and choose who does what", "ctrl+l"),
     Command("theme", "Change the colours: dark, light, contrast", "f8", argument="[NAME]"),
     Command("help", "Keys and commands", "f1", label="Help"),
     Command("palette", "Choose a command", "ctrl+p", slash=False, label="Commands"),
@@ -104,6 +106,10 @@ COMMANDS: Sequence[Command] = (
             ("up", "The message above", "up,k", "", "step(-1)"),
             ("down", "The message below", "down,j", "", "step(1)"),
         )
+    ),
+    Command("models-load", "Load the model", "l", Place.MODELS, slash=False, label="Load", does="load"),
+    Command(
+        "models-unload", "Free its memory", "u", Place.MODELS, slash=False, label="Unload", does="unload"
     ),
     *(
         Command(f"list-{name}", about, keys, Place.LIST, slash=False, label=label, does=name)

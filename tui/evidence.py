@@ -85,7 +85,11 @@ class Evidence(ModalScreen[Left]):
     Evidence #about { color: $text-muted; height: auto; max-height: 3; }
     Evidence #deeper { height: auto; max-height: 40%; display: none; border-left: outer $success;
         padding: 0 1; margin: 1 0 0 0; }
-    Evidence OptionList { height: 1fr; border: none; background: $surface; margin: 1 0 0 0; }
+    Evidence OptionList, Evidence OptionList:focus {
+        height: 1fr; border: none; background: $surface; margin: 1 0 0 0; }
+    Evidence OptionList > .option-list--option-highlighted,
+    Evidence OptionList:focus > .option-list--option-highlighted {
+        background: $block-cursor-blurred-background; color: $foreground; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back"),

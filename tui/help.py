@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -95,4 +96,4 @@ class KeyMap(ModalScreen[None]):
 
 
 if __name__ == "__main__":
-    print(key_page(), end="")
+    sys.stdout.write(key_page())

@@ -50,12 +50,18 @@ class LayerView(ModalScreen[Message | None]):
     LayerView { align: center middle; }
     LayerView > Vertical { width: 96%; max-width: 130; height: 92%; border: round $border; padding: 0 1;
         background: $surface; }
-    LayerView OptionList { height: 1fr; border: none; background: $surface; margin: 1 0 0 0; }
+    LayerView OptionList, LayerView OptionList:focus {
+        height: 1fr; border: none; background: $surface; margin: 1 0 0 0; }
+    LayerView OptionList > .option-list--option-highlighted,
+    LayerView OptionList:focus > .option-list--option-highlighted {
+        background: $block-cursor-blurred-background; color: $foreground; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back"),
-        Binding("right,l", "turn(1)", "Finer"),
-        Binding("left,h", "turn(-1)", "Coarser"),
+        Binding("left", "turn(-1)", "Coarser"),
+        Binding("right", "turn(1)", "Finer"),
+        Binding("h", "turn(-1)", show=False),
+        Binding("l", "turn(1)", show=False),
         *(Binding(str(place), f"layer({place})", show=False) for place in range(len(DEPTH))),
     ]
 

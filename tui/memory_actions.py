@@ -69,10 +69,12 @@ class MemoryActions(SessionActions):
             why_not = "A private chat keeps nothing, and to ask deeper keeps a trace of the question."
         elif not text.strip():
             why_not = "There is no question that could be asked again."
-        model, talk = self.model, self.talk
+        elif basis.without:
+            why_not = "This answer leaves messages out; to ask deeper would bring them back."
+        model, talk, session_id = self.model, self.talk, self.talk.dialogue.session_id
 
         def ask(cancel: threading.Event) -> Iterator[Event]:
-            agent = Agent(EFFORTS["high"])
+            agent = Agent(EFFORTS["high"], without_session=session_id)
             with talk.held():
                 yield from self.memory.answer(text, model=model, trust=talk.trust, cancel=cancel, agent=agent)
 

@@ -13,9 +13,10 @@ from textual.worker import Worker, WorkerState, get_current_worker
 
 from localmem.answering.dialogue import Dialogue, With
 from localmem.answering.prompting import REPLY_TOKENS
-from localmem.events import AnswerDelta, Event, Fallback, Recalled, Replied, Stored
+from localmem.events import AnswerDelta, Event, Fallback, Recalled, Replied, SecretsNoticed, Stored
 from localmem.memory import Memory
 from localmem.models.protocols import ChatModel, StopReason
+from localmem.privacy.secrets import Policy
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui import reading
 from localmem.tui.basis import Basis
@@ -66,6 +67,7 @@ class Talk(Vertical):
         """The same of replies of this run, by the id of their message."""
         self._reply: Reply | None = None
         self._replacing = False
+        self._saying = self._warned_of = ""
 
     def compose(self) -> ComposeResult:
         """The messages."""
@@ -158,6 +160,7 @@ class Talk(Vertical):
 
     def say(self, text: str, model: ChatModel, attachments: str = "", replaces: int | None = None) -> None:
         """Say something and get the reply; ``replaces``: as another version of that message."""
+        self._saying = text
 
         def events(by: With) -> Iterator[Event]:
             return self.dialogue.say(text, by, attachments=attachments, replaces=replaces)
@@ -192,11 +195,21 @@ class Talk(Vertical):
         with self.held():
             basis = self.basis
             for event in events(by):
+                if isinstance(event, SecretsNoticed) and not self._may_keep():
+                    self.post_message(ReplyEvent(event, old))
+                    return  # nothing is stored yet
                 basis.take(event)
                 if isinstance(event, Replied):
                     self.post_message(ReplyDone(event, self._entry(event)))
                 else:
                     self.post_message(ReplyEvent(event, old))
+
+    def _may_keep(self) -> bool:
+        """Whether a message with secrets may be stored: it is masked, or was sent again after the warning."""
+        if self._memory.secrets is not Policy.WARN or self._saying == self._warned_of:
+            return True
+        self._warned_of = self._saying
+        return False
 
     def _entry(self, replied: Replied) -> Entry | None:
         """What is shown of a reply that was stored."""
@@ -221,6 +234,14 @@ class Talk(Vertical):
     async def on_reply_event(self, message: ReplyEvent) -> None:
         """Show how the reply goes on."""
         match message.event:
+            case SecretsNoticed(kinds):
+                self.app.notify(
+                    f"Not sent yet: it holds what looks like a {', a '.join(kinds)}. Enter again sends and "
+                    "keeps it. To have such things masked: localmem --secrets mask",
+                    severity="warning",
+                    timeout=20,
+                    markup=False,
+                )
             case Stored(said):
                 await self._goes_on(said, message.replaces)
                 await self.transcript.add(Said(self._entry_of(said)))

@@ -71,12 +71,17 @@ def left_text(backlog: Backlog) -> str:
 
 def coverage_text(layers: Sequence[LayerStats]) -> str:
     """How many entries each layer has, and how much of what was said the summaries have."""
+    names = {
+        Layer.SUMMARY: ("summaries", "turns"),
+        Layer.FACTS: ("facts", "sessions"),
+        Layer.NOTES: ("notes", "turns"),
+    }
     parts = []
-    for layer in Layer:
+    for layer, (what, of) in names.items():
         stats = [one for one in layers if one.count.layer is layer]
         entries = sum(one.count.entries for one in stats)
         by_model = sum(one.count.entries for one in stats if one.count.model)
-        part = f"{entries:,} {layer.value if layer is not Layer.SUMMARY else 'summaries'}"
+        part = f"{what} of {entries:,} {of}"
         parts.append(f"{part} ({by_model:,} by a model)" if by_model else part)
     reached = sum((one.coverage for one in layers if one.coverage), NOTHING_TO_COVER)
     share = "" if reached.share is None else f"; summaries have {reached.share:.0%} of names, dates, numbers"

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
@@ -24,11 +25,16 @@ from localmem.cli.keys import present_key
 from localmem.errors import BadInput
 from localmem.home import Home
 from localmem.memory import Memory
-from localmem.models.catalog import ModelRole
+from localmem.models.advice import advise, available_ram
+from localmem.models.catalog import CatalogEntry, ModelRole, find
+from localmem.models.cpus import inference_threads
+from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER
 from localmem.paths import default_database, default_home
 from localmem.privacy.secrets import Policy
 from localmem.store.connection import first_page, is_encrypted
 from localmem.text import printable
+
+_LINE = 20e6  # bits a second of a usual line, for a guess at how long fetching takes
 
 
 class _TimeIsUp(Exception):
@@ -127,11 +133,53 @@ class Context:
                 "Vectors are made whenever localmem is open; `localmem build` makes them all."
             )
 
+    def pull(self, entry: CatalogEntry) -> None:
+        """Fetch a model, with a progress bar. Raises ModelError."""
+        if entry.file and not self.library.installed(entry.name):
+            self.say(f"{entry.name}: {_megabytes(entry.size)} from {entry.source}, licence: {entry.licence}")
+        with self.progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as bar:
+            task = bar.add_task(f"fetching {entry.name}", total=None)
+
+            def show(done: int, total: int) -> None:
+                bar.update(task, completed=done, total=total)
+
+            try:
+                fresh = self.library.pull(entry.name, show)
+            except KeyboardInterrupt:
+                if entry.hub:
+                    self.say(f"What has arrived is kept. Go on: localmem models pull {entry.name}")
+                raise
+        self.say(f"{entry.name}: {'installed' if fresh else 'is already here'}.")
+
+    def offer_models(self) -> None:
+        """At a terminal, offer the small models that are missing; nothing is fetched without a yes."""
+        serving = (self.library.role(ModelRole.ANSWERER), self.library.role(ModelRole.EMBEDDER))
+        missing = [
+            find(name)
+            for name in serving
+            if name in (DEFAULT_CHAT, DEFAULT_EMBEDDER) and not self.library.installed(name)
+        ]
+        if not missing or not at_terminal():
+            return
+        size = sum(entry.size for entry in missing)
+        minutes = max(round(size * 8 / _LINE / 60), 1)
+        names = " and ".join(entry.name for entry in missing)
+        click.echo(
+            f"Not on this machine yet: {names}. {_megabytes(size)} to fetch, about {minutes} min at "
+            f"{_LINE / 1e6:.0f} Mbit/s. It is small: enough to try localmem out.\n"
+            f"For later: {advise(available_ram(), inference_threads()).reason}",
+            err=True,
+        )
+        if click.confirm("Fetch them now?", default=False, err=True):
+            for entry in missing:
+                self.pull(entry)
+
     def run_chat(self, session_id: int | None, last: bool, private: bool = False) -> None:
         """Open the chat. Raises ModelMissing before the screen changes.
 
         It lies a layer above and is found by its name, so that nothing here imports a terminal library.
         """
+        self.offer_models()
         self.library.path(self.library.role("answerer"))
         run: Callable[..., None] = importlib.import_module("localmem.tui").run
         trust = self.team.standing(ModelRole.ANSWERER).trust
@@ -164,6 +212,15 @@ class Context:
             options += ["--key-file", str(self.key_file.absolute())]
         serve: Callable[..., None] = importlib.import_module("localmem.tui.web").serve
         serve([*options, "chat", *arguments], self.say)
+
+
+def at_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
-from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn
+from rich.progress import TaskID
 
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.models.advice import Advice, advise, available_ram
 from localmem.models.calibration import Calibrations
-from localmem.models.catalog import CatalogEntry, ModelRole, find
+from localmem.models.catalog import ModelRole, find
 from localmem.models.cpus import inference_threads
 from localmem.models.errors import ModelError
 from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER, ModelStatus
@@ -119,7 +119,7 @@ def pull_command(context: Context, names: tuple[str, ...]) -> None:
     failed: list[ModelError] = []
     for entry in entries:
         try:
-            _pull(context, entry)
+            context.pull(entry)
         except ModelError as error:
             failed.append(error)
             if len(entries) > 1:
@@ -128,25 +128,6 @@ def pull_command(context: Context, names: tuple[str, ...]) -> None:
         raise ModelError(f"{len(failed)} of {len(entries)} models could not be fetched.")
     if failed:
         raise failed[0]
-
-
-def _pull(context: Context, entry: CatalogEntry) -> None:
-    if entry.file and not context.library.installed(entry.name):
-        megabytes = f"{entry.size / 1e6:,.0f} MB"
-        context.say(f"{entry.name}: {megabytes} from {entry.source}, licence: {entry.licence}")
-    with context.progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as bar:
-        task = bar.add_task(f"fetching {entry.name}", total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        try:
-            fresh = context.library.pull(entry.name, show)
-        except KeyboardInterrupt:
-            if entry.hub:
-                context.say(f"What has arrived is kept. Go on: localmem models pull {entry.name}")
-            raise
-    context.say(f"{entry.name}: {'installed' if fresh else 'is already here'}.")
 
 
 @models_group.command("use")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -21,7 +21,7 @@ from localmem.disclosure.coverage import Coverage
 from localmem.disclosure.metered import Calibrate, Metered
 from localmem.disclosure.reading import Reader
 from localmem.disclosure.reflection import NoveltyReflection
-from localmem.disclosure.sessions import FindSessions
+from localmem.disclosure.sessions import FindSessions, FoundSession
 from localmem.disclosure.state import LIMITS, Limits, State
 from localmem.disclosure.tools import Desk
 from localmem.disclosure.twin import Twin
@@ -59,6 +59,8 @@ class Agent:
     """When the question is asked; None: on the day of the newest message."""
     decide: Decide | None = None
     """Another controller in place of model and twin."""
+    without_session: int | None = None
+    """Id of a session that is not searched: the chat in which the question was asked."""
     limits: Limits = LIMITS
     clock: Callable[[], float] = time.monotonic
 
@@ -169,11 +171,25 @@ class _Run:
         self._store.traces.finish(self._trace, made, {"asked": asked, "limit": limit})
         yield Answered(made)
 
+    def _find(
+        self,
+        queries: Sequence[str],
+        limit: int = 20,
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> Sequence[FoundSession]:
+        """What the search finds, but for the session that is left out."""
+        left_out = self._agent.without_session
+        if left_out is None:
+            return self._store.find(queries, limit, after, before)
+        found = self._store.find(queries, limit + 1, after, before)
+        return [one for one in found if one.session_id != left_out][:limit]
+
     def _controlled(self, records: Records) -> Controller:
         twin = Twin(self._coverage, records.columns.names)
         reflect = NoveltyReflection(self._coverage)
         decide, decompose = self._agent.decide or twin, twin.decompose
-        desk = Desk(self._store.find, self._reader, decompose, reflect, self._meter)
+        desk = Desk(self._find, self._reader, decompose, reflect, self._meter)
         agent, model = self._agent, self._agent.controller
         if model is not None and not agent.trust.trusted:
             self._ledger.fallbacks.append(f"controller: {agent.trust.reason}")
@@ -188,7 +204,7 @@ class _Run:
                 self._reader.relevance,
                 self._cancel,
             )
-            desk = Desk(self._store.find, self._reader, by_model.decompose, by_model.reflect, self._meter)
+            desk = Desk(self._find, self._reader, by_model.decompose, by_model.reflect, self._meter)
         averages = self._store.traces.seconds_by_tool()
         return Controller(self._state, decide, desk, averages, self._cancel)
 

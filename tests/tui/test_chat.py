@@ -221,3 +221,14 @@ async def test_keys_typed_faster_than_they_are_handled_keep_their_order(
             c.app.post_message(events.Key(key, key if len(key) == 1 else "\r"))
         await c.until(lambda: c.composer().text == "next")
         await c.until(lambda: c.stored() == ["hi\nu"])
+
+
+async def test_a_message_with_a_secret_is_sent_only_after_a_warning(chat: OpenChat) -> None:
+    text = "my card is 4111 1111 1111 1111"
+    async with chat(ScriptedModel(["Noted."])) as c:
+        await c.type(text)
+        await c.until(lambda: "looks like a card number" in c.notified())
+        assert c.stored() == []
+        assert c.composer().text == text
+        await c.pilot.press("enter")
+        await c.until(lambda: c.stored() == [text, "Noted."])

@@ -173,11 +173,13 @@ def test_what_was_typed_matches_the_commands_that_begin_so() -> None:
 def test_every_command_has_a_method_and_a_name_of_its_own() -> None:
     from localmem.tui.chat import ChatScreen
     from localmem.tui.commands import Place
+    from localmem.tui.evidence import Evidence
+    from localmem.tui.models_picker import ModelsPicker
     from localmem.tui.sessions import SessionList
 
+    owners = {Place.LIST: SessionList, Place.EVIDENCE: Evidence, Place.MODELS: ModelsPicker}
     assert len({command.name for command in COMMANDS}) == len(COMMANDS)
     for command in COMMANDS:
         if command.name != "open":  # of the messages themselves
             action = command.action.removeprefix("screen.").partition("(")[0]
-            owner = SessionList if command.place is Place.LIST else ChatScreen
-            assert hasattr(owner, f"action_{action}"), command.name
+            assert hasattr(owners.get(command.place, ChatScreen), f"action_{action}"), command.name

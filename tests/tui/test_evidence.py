@@ -26,7 +26,7 @@ def remembered(memory: Memory, said: Said, text: str = "My cat is called Miso.")
 
 async def opened(c: Any) -> None:
     await c.say(QUESTION)
-    await c.pilot.press("f6")
+    await c.pilot.press("ctrl+t")
     await c.until(lambda: isinstance(c.app.screen, Evidence))
     await c.on_screen("Recalled too" if "Cited" not in c.screen() else "Cited", "How it was found")
 
@@ -71,7 +71,7 @@ async def test_an_answer_of_an_earlier_run_still_has_its_citations(
         session_id = c.app.chat.talk.dialogue.session_id
     async with chat(ScriptedModel(), session_id=session_id) as c:
         await c.on_screen("Your cat is called Miso.")
-        await c.pilot.press("f6")
+        await c.pilot.press("ctrl+t")
         await c.on_screen("Cited", "My cat is called Miso.", "not kept")
 
 
@@ -83,11 +83,10 @@ async def test_it_can_be_watched_while_the_answer_is_written(
     async with chat(model) as c:
         await c.type(QUESTION)
         await c.until(model.waiting.is_set)
-        await c.pilot.press("f6")
+        await c.pilot.press("ctrl+t")
         await c.on_screen("Looking…", "recalled 1 message", "Nothing is cited yet")
         model.release.set()
-        await c.on_screen("complete")
-        assert "Nothing is cited yet" not in c.screen()
+        await c.until(lambda: "complete" in c.screen() and "Nothing is cited yet" not in c.screen())
 
 
 async def test_more_effort_shows_the_steps_a_new_answer_and_its_cost(
@@ -101,6 +100,8 @@ async def test_more_effort_shows_the_steps_a_new_answer_and_its_cost(
         await c.on_screen("stopped:", "1. ", "What the question requires")
         await c.until(lambda: "Miso" in str(c.app.screen.query_one("#deeper-text").content))
         assert c.stored() == stored
+        await c.until(lambda: c.app.screen._basis.over)
+        assert {m.source for m in c.app.screen._basis.recalled} == {"test"}  # not what this chat said itself
 
 
 async def test_a_private_chat_is_not_asked_deeper(chat: OpenChat, memory: Memory, said: Said) -> None:
@@ -150,7 +151,7 @@ async def test_the_answer_comes_again_without_a_message_that_is_not_to_be_used(
     prompts: list[str] = []
 
     def reply(messages: Any) -> str:
-        prompts.append(" ".join(m.content for m in messages))
+        prompts.append(" ".join(m.text for m in messages))
         return "Your cat is called Miso." if "Miso" in prompts[-1] else "I do not know."
 
     async with chat(ScriptedModel(reply)) as c:
@@ -159,6 +160,10 @@ async def test_the_answer_comes_again_without_a_message_that_is_not_to_be_used(
         await c.pilot.press("n")
         await c.on_screen("I do not know.", "nothing recalled", "2/2")
         await c.ready()
+        await c.pilot.press("ctrl+t")
+        await c.until(lambda: isinstance(c.app.screen, Evidence))
+        await c.pilot.press("m")
+        await c.until(lambda: "would bring them back" in c.notified())
     assert "Miso" not in prompts[-1]
     assert "My cat is called Miso." in [hit.message.text for hit in memory.search("cat")]
 

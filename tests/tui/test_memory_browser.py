@@ -35,7 +35,9 @@ def filled(memory: Memory, said: Said) -> Memory:
 async def test_it_tells_how_complete_memory_is_and_lists_the_sessions(chat: OpenChat, filled: Memory) -> None:
     async with chat(ScriptedModel()) as c:
         await c.pilot.press("f3")
-        await c.on_screen("2 sessions, 4 messages", "Layers: 2 summaries", "2023-05-01", "2024-05-01")
+        await c.on_screen(
+            "2 sessions, 4 messages", "Layers: summaries of 2 turns", "2023-05-01", "2024-05-01"
+        )
         await c.pilot.press("escape")
         await c.until(lambda: c.app.screen is c.app.chat)
 

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.real_model,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
 ]
-PATIENCE = 90.0
+PATIENCE = 60.0
 QUESTION = "How many days passed between the day I adopted Miso and her operation?"
 
 
@@ -97,8 +97,17 @@ def test_a_person_asks_reads_opens_what_is_cited_quits_and_comes_back(
         terminal.press("Enter")
         terminal.until("72 days", "[1]", "recalled", "is ready.")
         assert "furious with me" not in terminal.screen()  # the cited message on one line
-        terminal.press("C-Up", "Tab", "Enter")
+        terminal.press("C-Up")
+        terminal.until("r Again")
+        terminal.press("Tab", "Enter")
         terminal.until("both bad teeth are out, and she's furious with me.")
+        terminal.press("Escape")
+        terminal.until("Send")
+        terminal.type("/evidence")
+        terminal.press("Enter")
+        terminal.until("Cited", "both bad teeth are out", "How it was found")
+        terminal.press("Escape")
+        terminal.until("Say something.", "is ready.")
         terminal.press("C-q")
         terminal.until("It has ended.")
     finally:
