@@ -39,6 +39,7 @@ QUIET = {
     "bench generation": "has data of its own",
     "bench ingest": "has data of its own",
     "bench retrieval": "has data of its own",
+    "bench tui": "has data of its own",
     "eval label": "asks at the terminal",
 }
 """Commands that are not walked here, with the reason."""

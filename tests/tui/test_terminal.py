@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import shutil
@@ -26,10 +27,14 @@ QUESTION = "How many days passed between the day I adopted Miso and her operatio
 class Terminal:
     """A terminal of 100 columns and 30 rows, and what is on it."""
 
+    numbers = itertools.count()
+
     def __init__(self, folder: Path, command: list[str]) -> None:
         # A size in the environment would count more than the terminal's own.
         self._environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "TMUX")}
-        self._tmux = ["tmux", "-S", str(folder / "socket"), "-f", "/dev/null"]
+        # A socket of its own: a server that was told to end may still hold the one before.
+        socket = folder / f"socket{next(self.numbers)}"
+        self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]
         size = ["-x", "100", "-y", "30"]
         self._run("new-session", "-d", *size, f"{shlex.join(command)}; echo It has ended.; cat")
 
