@@ -26,7 +26,7 @@ class GroupOfCommands(click.Group):
             return super().invoke(click_context)
         except _FORESEEN:
             raise
-        except Exception as error:
+        except Exception as error:  # of a damaged file anything may come; it goes on if there is no damage
             damage = _damage(click_context.obj) if isinstance(click_context.obj, Context) else None
             if damage is None:
                 raise

@@ -44,6 +44,15 @@ def required_name(record: Record, key: str, place: str) -> str:
     return value
 
 
+def new_name(record: Record, field: str, place: str, taken: set[str]) -> str:
+    """A ``required_name`` that is not among those ``taken`` in this file; now it is."""
+    name = required_name(record, field, place)
+    if name in taken:
+        raise ImportFailed(f'{place}: "{field}" {described(name)} was used before in this file.')
+    taken.add(name)
+    return name
+
+
 def is_utf8(text: str) -> bool:
     """Whether UTF-8 can hold ``text``: it has no lone surrogates."""
     try:

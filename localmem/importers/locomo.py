@@ -17,6 +17,7 @@ from localmem.importers.base import Conversation, each
 from localmem.importers.fields import (
     Record,
     described,
+    new_name,
     optional_text,
     required_list,
     required_name,
@@ -59,10 +60,7 @@ class LoCoMo:
         taken: set[str] = set()
 
         def parse(record: Record, place: str, counted: Counter[str]) -> Conversation:
-            name = required_name(record, "sample_id", place)
-            if name in taken:
-                raise ImportFailed(f'{place}: "sample_id" {described(name)} was used before in this file.')
-            taken.add(name)
+            new_name(record, "sample_id", place, taken)
             return list(conversation_of(record, place, counted))
 
         return each(records(source), skipped, parse)

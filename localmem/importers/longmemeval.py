@@ -17,6 +17,7 @@ from localmem.importers.base import Conversation, each
 from localmem.importers.fields import (
     Record,
     described,
+    new_name,
     required_list,
     required_name,
     required_object,
@@ -50,10 +51,7 @@ class LongMemEval:
         taken: set[str] = set()
 
         def parse(record: Record, place: str, counted: Counter[str]) -> Conversation:
-            name = required_name(record, "question_id", place)
-            if name in taken:
-                raise ImportFailed(f'{place}: "question_id" {described(name)} was used before in this file.')
-            taken.add(name)
+            new_name(record, "question_id", place, taken)
             return list(history_of(record, place, counted))
 
         return each(records(source), skipped, parse)
