@@ -22,6 +22,7 @@ from localmem.layers.idle import Backlog, IdleBuilder
 from localmem.memory import Memory
 from localmem.tui.failures import failure_text
 from localmem.tui.layer_view import LayerView
+from localmem.tui.listing import move, page
 from localmem.tui.memory_search import Sought, read_sought
 from localmem.tui.sessions import PAUSE_S, found_line, session_line
 from localmem.tui.text import coverage_text, left_text
@@ -228,13 +229,11 @@ class MemoryBrowser(ModalScreen[Message | None]):
 
     def action_move(self, by: int) -> None:
         """Go one line up or down."""
-        options = self.query_one(OptionList)
-        options.action_cursor_up() if by < 0 else options.action_cursor_down()
+        move(self.query_one(OptionList), by)
 
     def action_page(self, by: int) -> None:
         """Go one page up or down."""
-        options = self.query_one(OptionList)
-        options.action_page_up() if by < 0 else options.action_page_down()  # type: ignore[no-untyped-call]
+        page(self.query_one(OptionList), by)
 
     def action_leave(self) -> None:
         """Back to the chat; what was looked for is taken away first."""

@@ -24,6 +24,7 @@ from localmem.tui.commands import Place, bindings
 from localmem.tui.dialogs import AskLine
 from localmem.tui.failures import failure_text
 from localmem.tui.finding import best_titles, by_date
+from localmem.tui.listing import move, page
 from localmem.tui.messages import MessagesFound, SessionsRead
 from localmem.tui.text import MUTED, one_line, speaker
 from localmem.types import Message, Session
@@ -160,13 +161,11 @@ class SessionList(ModalScreen[Chosen]):
 
     def action_move(self, by: int) -> None:
         """Go one line up or down."""
-        options = self.query_one(OptionList)
-        options.action_cursor_up() if by < 0 else options.action_cursor_down()
+        move(self.query_one(OptionList), by)
 
     def action_page(self, by: int) -> None:
         """Go one page up or down."""
-        options = self.query_one(OptionList)
-        options.action_page_up() if by < 0 else options.action_page_down()  # type: ignore[no-untyped-call]
+        page(self.query_one(OptionList), by)
 
     def action_leave(self) -> None:
         """Back to the chat; a text that was looked for is taken away first."""

@@ -57,10 +57,10 @@ async def test_an_imported_session_can_be_read_but_not_continued(
     session = memory.sessions()[0]
     async with chat(ScriptedModel(["ok"]), session_id=session.id, ready=False) as c:
         await c.until(lambda: "Under the mat." in c.screen())
-        assert "read only" in c.screen()
-        assert c.composer().disabled
+        await c.until(lambda: "read only" in c.screen() and c.composer().disabled)
         await c.pilot.press("ctrl+n")
         await c.until(lambda: not c.composer().disabled)
+        await c.ready()
         await c.say("fresh")
         assert memory.session(session.id).messages == 2
 
