@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from localmem.models.protocols import StopReason
+from localmem.models.protocols import StopReason, ThoughtDelta
 from localmem.steps import Step
 from localmem.types import Answer, Evidence, Ledger, Message
 
@@ -94,8 +94,18 @@ UNCHANGED = "unchanged"
 """Another reply was asked for and the same came: nothing was stored."""
 
 Event = (
-    SecretsNoticed | Stored | Recalled | StepTaken | NotesMade | AnswerDelta | Fallback | Answered | Replied
+    SecretsNoticed
+    | Stored
+    | Recalled
+    | StepTaken
+    | NotesMade
+    | ThoughtDelta
+    | AnswerDelta
+    | Fallback
+    | Answered
+    | Replied
 )
+"""A thought is told as it is thought, and kept nowhere."""
 
 
 def answered(events: Iterable[Event]) -> Answer:

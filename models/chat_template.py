@@ -12,13 +12,13 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from localmem.models.errors import BadInput
 from localmem.models.protocols import ChatMessage
 from localmem.models.text import tokenizable
-from localmem.models.thinking import spoken_tags
+from localmem.models.thinking import TagPair, spoken_tags
 
 _HELLO = ChatMessage("user", "hello")
 
 
 class ChatTemplate:
-    """Renders prompts with a Jinja template, whatever that template refuses, and without thinking.
+    """Renders prompts with a Jinja template, whatever that template refuses; without thinking unless told.
 
     ``control`` are the texts of the vocabulary's control tokens. Spelled out in a message they
     would end it and begin another in the system's name, so there they are broken up and stay text.
@@ -33,25 +33,33 @@ class ChatTemplate:
         self._system_role = self._takes(ChatMessage("system", "zqx"), _HELLO)
         self._neighbours = self._takes(_HELLO, ChatMessage("user", "zqx"))
 
-    def render(self, messages: Sequence[ChatMessage]) -> str:
-        """The prompt, up to where the answer begins; raises :class:`BadInput` when refused."""
+    def render(self, messages: Sequence[ChatMessage], *, think: bool = False) -> str:
+        """The prompt, up to where the reply begins; raises :class:`BadInput` when refused."""
         if not self._system_role:
             messages = _merge_system(messages)
         if not self._neighbours:
             messages = _merge_neighbours(messages)
-        return self._without_thinking(self._rendered(messages))
+        prompt = self._rendered(messages, think=think)
+        begun = self.begun(prompt)
+        # Some templates have the model begin to think, whatever they are told: closed as others write it.
+        return prompt if think or begun is None else f"{prompt.rstrip()}\n\n{begun[1]}\n\n"
 
-    def render_beginning(self, messages: Sequence[ChatMessage]) -> tuple[str, str]:
+    def begun(self, prompt: str) -> TagPair | None:
+        """The tags of the thinking that a prompt ends with the opening of; None: with that of no thinking."""
+        end = prompt.rstrip()
+        return next((pair for pair in self.tags if end.endswith(pair[0])), None)
+
+    def render_beginning(self, messages: Sequence[ChatMessage], *, think: bool = False) -> tuple[str, str]:
         """Two prompts with nothing in common but what all prompts have that begin with ``messages``."""
-        one, other = (self.render([*messages, ChatMessage("user", text)]) for text in "0x")
+        one, other = (self.render([*messages, ChatMessage("user", text)], think=think) for text in "0x")
         return one, other
 
-    def _rendered(self, messages: Sequence[ChatMessage]) -> str:
+    def _rendered(self, messages: Sequence[ChatMessage], *, think: bool = False) -> str:
         payload: list[Any] = [
             {"role": message.role, "content": self._plain(tokenizable(message.text))} for message in messages
         ]
         try:
-            return self._format(messages=payload, enable_thinking=False).prompt
+            return self._format(messages=payload, enable_thinking=think).prompt
         except (TemplateError, ValueError) as error:  # templates refuse by raising
             raise BadInput(f"The model's chat template refuses this prompt: {error}") from error
 
@@ -68,14 +76,6 @@ class ChatTemplate:
         except BadInput:
             return False
         return all(message.text in prompt for message in messages)
-
-    def _without_thinking(self, prompt: str) -> str:
-        """Close the tag by which some templates have the model begin to think, whatever they are told."""
-        begun = prompt.rstrip()
-        for opening, closing in self.tags:
-            if begun.endswith(opening):
-                return f"{begun}\n\n{closing}\n\n"  # as templates write it that can leave thinking out
-        return prompt
 
 
 def _broken(control_token: re.Match[str]) -> str:

@@ -16,13 +16,13 @@ import numpy as np
 from localmem.models.chat_template import ChatTemplate
 from localmem.models.errors import ModelFileBad, PromptTooLong
 from localmem.models.native import NativeModel
-from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Generated, Sampling, StopReason
 from localmem.models.reuse import Future, PrefixReuse, Prompt
 from localmem.models.sampling import Drawn, Grammar, likeliest, likeliest_fitting
 from localmem.models.states import SavedStates, StateFiles, shared_length
 from localmem.models.thinking import Reply
 
-_THOUGHT = 256  # tokens that a model may think, if it was not to be kept from it
+_THOUGHT = 256  # tokens that a model may think that was not to think, and could not be kept from it
 # What a state's bytes depend on; the KV cache's types and flash attention are the same in every context.
 _LAYOUT = f"llama-cpp-python {llama_cpp.__version__}, f16, flash attention"
 
@@ -80,16 +80,21 @@ class LlamaEngine:
         fixed: int,
         grammar: str | None,
         sampling: Sampling | None,
+        think: int,
         stopped: Callable[[], bool],
-    ) -> Iterator[TextDelta | Finished]:
+    ) -> Iterator[Generated]:
         """Generate; ``stopped`` is asked between tokens and after an abort.
 
-        ``fixed``, ``grammar`` and ``sampling`` are as :class:`localmem.models.protocols.ChatModel` has them.
+        ``fixed``, ``grammar``, ``sampling`` and ``think`` are as
+        :class:`localmem.models.protocols.ChatModel` has them.
         """
-        prompt = self._prompt(messages, fixed, structured=grammar is not None)
-        if len(prompt.tokens) + max_tokens > self.context:
+        if grammar is not None:
+            think = 0  # what follows is to be a value from its first character on
+        text = self._template.render(messages, think=think > 0)
+        prompt = self._prompt(text, messages, fixed, think=think > 0, structured=grammar is not None)
+        if len(prompt.tokens) + think + max_tokens > self.context:
             raise PromptTooLong(
-                f"The prompt has {len(prompt.tokens)} tokens and {max_tokens} are asked for; "
+                f"The prompt has {len(prompt.tokens)} tokens and {think + max_tokens} are asked for; "
                 f"the model's window is {self.context}."
             )
         with contextlib.ExitStack() as stack:
@@ -97,23 +102,25 @@ class LlamaEngine:
             if grammar is not None:
                 rules = stack.enter_context(Grammar(self._model.vocabulary, grammar))
             drawn = None if sampling is None or rules else Drawn(sampling)
-            yield from self._generate(prompt, max_tokens, rules, drawn, stopped)
+            reply = Reply([] if rules else self._template.tags, self._template.begun(text))
+            yield from self._generate(prompt, reply, max_tokens, think, rules, drawn, stopped)
 
     def _generate(
         self,
         prompt: Prompt,
+        reply: Reply,
         max_tokens: int,
+        think: int,
         rules: Grammar | None,
         drawn: Drawn | None,
         stopped: Callable[[], bool],
-    ) -> Iterator[TextDelta | Finished]:
+    ) -> Iterator[Generated]:
         model = self._model
         model.start()
         started = time.monotonic()
         reused = self._reuse.resume(prompt)
         evaluated = model.evaluated
-        reply = Reply([] if rules else self._template.tags)
-        written = 0
+        written, most = 0, max_tokens
         first: float | None = None
         reason = None if self._read(prompt, stopped) else StopReason.CANCELLED
         read = model.evaluated - evaluated
@@ -125,23 +132,23 @@ class LlamaEngine:
                 reason = StopReason.END
                 break
             pending = [token]
-            text = reply.feed(self._tags.get(token) or model.piece(token))
-            if text:
-                yield TextDelta(text)
-            if reply.closing_tag and written >= min(_THOUGHT, max_tokens // 2):
-                pending += model.tokenize(f"\n{reply.closing_tag}\n\n")
-                reply.stop_thinking()
+            thought = reply.closing_tag
+            yield from reply.feed(self._tags.get(token) or model.piece(token))
+            thinking = reply.closing_tag
+            if thinking and written >= (think or min(_THOUGHT, max_tokens // 2)):
+                pending += model.tokenize(f"\n{thinking}\n\n")
+                yield from reply.stop_thinking()
             written += len(pending)
-            if written >= max_tokens:
+            if thought or thinking:
+                most = max_tokens + min(written, think)
+            if written >= most:
                 reason = StopReason.LENGTH
             elif stopped() or not model.decode(pending):
                 reason = StopReason.CANCELLED
-        rest = reply.end(whole=reason is StopReason.END)
-        if rest:
-            yield TextDelta(rest)
+        yield from reply.end(whole=reason is StopReason.END)
         ended = time.monotonic()
         first = first or ended
-        yield Finished(reason, read, reused, min(written, max_tokens), first - started, ended - first)
+        yield Finished(reason, read, reused, min(written, most), first - started, ended - first)
 
     def _choose(self, rules: Grammar | None) -> int:
         logits = self._model.logits()
@@ -165,11 +172,15 @@ class LlamaEngine:
                 self._reuse.keep_fixed()
         return True
 
-    def _prompt(self, messages: list[ChatMessage], fixed: int, *, structured: bool) -> Prompt:
-        tokens = self._model.tokenize(self._template.render(messages))
+    def _prompt(
+        self, text: str, messages: list[ChatMessage], fixed: int, *, think: bool, structured: bool
+    ) -> Prompt:
+        tokens = self._model.tokenize(text)
         length = 0
         if fixed:
-            one, other = map(self._model.tokenize, self._template.render_beginning(messages[:fixed]))
+            one, other = map(
+                self._model.tokenize, self._template.render_beginning(messages[:fixed], think=think)
+            )
             length = min(shared_length(one, other), shared_length(one, tokens), len(tokens) - 1)
         answered = any(message.role == "assistant" for message in messages[fixed:])
         future = Future.NONE if structured else Future.LIKELY if answered else Future.POSSIBLE

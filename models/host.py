@@ -4,15 +4,15 @@ STATES is a folder for the states of fixed prefixes, or empty for none. JSON lin
 stdout. The parent sends::
 
     {"id": 1, "op": "generate", "messages": [["user", "Hello"]], "max_tokens": 100, "fixed": 0,
-     "grammar": null, "sampling": null}
+     "grammar": null, "sampling": null, "think": 0}
     {"id": 2, "op": "count", "messages": [["user", "Hello"]]}
     {"id": 1, "op": "cancel"}
 
 and gets ``{"event": "ready", "context": 8192}`` or ``{"event": "failed", ...}`` once, then, each
-with the request's id, events ``text``, ``done``, ``counted`` or ``error``. Once a second, while it
-loads (without an id) and generates, ``alive`` tells that native code got on since the last one:
-a process that is stuck sends none. ``network`` (without an id) tells what the offline guard
-refused. Generations run one after another; counts are answered at once. The process ends when its
+with the request's id, events ``thought``, ``text``, ``done``, ``counted`` or ``error``. Once a
+second, while it loads (without an id) and generates, ``alive`` tells that native code got on since
+the last one: a process that is stuck sends none. ``network`` (without an id) tells what the offline
+guard refused. Generations run one after another; counts are answered at once. The process ends when its
 stdin does, so it cannot outlive its parent.
 """
 
@@ -35,7 +35,7 @@ from typing import IO, Any, Protocol
 
 from localmem.models.errors import LocalmemError, ModelOutOfMemory
 from localmem.models.network import Attempt, offline
-from localmem.models.protocols import ChatMessage, Finished, Sampling, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Generated, Sampling, TextDelta, ThoughtDelta
 
 _ALIVE_EVERY = 1.0  # seconds
 _REST = 0.1  # seconds without a request after which the engine may tidy up
@@ -44,6 +44,8 @@ _REST = 0.1  # seconds without a request after which the engine may tidy up
 _NO_MEMORY = re.compile(
     "failed to map segment(?!.*not permitted)|cannot allocate|can't start new thread", re.IGNORECASE
 )
+
+_NAMES = {ThoughtDelta: "thought", TextDelta: "text", Finished: "done"}
 
 
 class Engine(Protocol):
@@ -65,8 +67,9 @@ class Engine(Protocol):
         fixed: int,
         grammar: str | None,
         sampling: Sampling | None,
+        think: int,
         stopped: Callable[[], bool],
-    ) -> Iterator[TextDelta | Finished]: ...
+    ) -> Iterator[Generated]: ...
 
 
 OpenEngine = Callable[[Callable[[], None]], Engine]
@@ -175,12 +178,10 @@ class _Host:
                 request["fixed"],
                 request["grammar"],
                 request["sampling"] and Sampling(*request["sampling"]),
+                request["think"],
                 stopped,
             ):
-                if isinstance(event, TextDelta):
-                    self._send(id=number, event="text", text=event.text)
-                else:
-                    self._send(id=number, event="done", **asdict(event))
+                self._send(id=number, event=_NAMES[type(event)], **asdict(event))
 
         self._answer(number, work)
         self._pulse.request = None

@@ -18,7 +18,15 @@ from localmem.models.child import Child, ChildDied, ChildStarved, Event, Inbox
 from localmem.models.errors import BadInput, LocalmemError, ModelCrashed, ModelOutOfMemory, ModelStalled
 from localmem.models.idle import IdleTimer
 from localmem.models.limits import Cancelled, Limits, Silence
-from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
+from localmem.models.protocols import (
+    ChatMessage,
+    Finished,
+    Generated,
+    Sampling,
+    StopReason,
+    TextDelta,
+    ThoughtDelta,
+)
 from localmem.models.turns import Turns
 
 _POLL = 0.05  # seconds between two looks at a caller's cancel event and deadline
@@ -114,9 +122,10 @@ class HostedModel:
         fixed: int = 0,
         grammar: str | None = None,
         sampling: Sampling | None = None,
+        think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
-    ) -> Iterator[TextDelta | Finished]:
+    ) -> Iterator[Generated]:
         """Generate; see :meth:`localmem.models.protocols.ChatModel.stream`.
 
         A stream that is closed early stops the model. The first use raises also what loading
@@ -135,6 +144,7 @@ class HostedModel:
                     fixed=fixed,
                     grammar=grammar,
                     sampling=sampling and astuple(sampling),
+                    think=think,
                 )
                 try:
                     yield from self._events(child, inbox, limits)
@@ -150,7 +160,7 @@ class HostedModel:
         self._drop()
         self._idle.close()
 
-    def _events(self, child: Child, inbox: Inbox, limits: Limits) -> Iterator[TextDelta | Finished]:
+    def _events(self, child: Child, inbox: Inbox, limits: Limits) -> Iterator[Generated]:
         over = False
         silence = Silence(self._stall)
         try:
@@ -165,6 +175,8 @@ class HostedModel:
                     continue
                 if event["event"] == "text":
                     yield TextDelta(event["text"])
+                elif event["event"] == "thought":
+                    yield ThoughtDelta(event["text"])
                 else:
                     over = True
                     self._crashes = 0

@@ -46,6 +46,13 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    """A piece of what a model thinks before it answers; whole characters only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of a generation: its cost."""
 
@@ -55,10 +62,15 @@ class Finished:
     tokens_reused: int
     """Prompt tokens that were already in the model's state."""
     tokens_written: int
+    """Those of its thinking included."""
     seconds_read: float
     """Until the first token was sampled."""
     seconds_written: float
     """From the first token to the end."""
+
+
+Generated = TextDelta | ThoughtDelta | Finished
+"""An event of a generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +113,23 @@ class ChatModel(Protocol):
         fixed: int = 0,
         grammar: str | None = None,
         sampling: Sampling | None = None,
+        think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
-    ) -> Iterator[TextDelta | Finished]:
-        """Yield text as it is written, then one :class:`Finished`.
+    ) -> Iterator[Generated]:
+        """Yield thoughts, then text, as they are written, then one :class:`Finished`.
 
         The first ``fixed`` messages (rules, examples) are the same in many calls: their state is kept,
         across runs too, so it is never put there what a user said. ``grammar`` is GBNF with a rule
         ``root`` that the text will follow, as far as ``max_tokens`` let it; under one, and without
-        ``sampling``, each token is the likeliest. What a model thinks before it
-        answers is not delivered; its tokens count as written.
+        ``sampling``, each token is the likeliest. ``think`` is how many tokens a model that thinks
+        before it answers may think, beside ``max_tokens``; at 0 it is kept from it as far as it can be.
 
         ``cancel`` set from any thread ends the generation within a second, with
         ``StopReason.CANCELLED``. ``deadline`` is in seconds from now.
 
-        Raises :class:`PromptTooLong` before any work when prompt and ``max_tokens`` exceed the
-        window, :class:`ModelTimeout` when the deadline passed, :class:`ModelCrashed` when the
+        Raises :class:`PromptTooLong` before any work when prompt, ``think`` and ``max_tokens`` exceed
+        the window, :class:`ModelTimeout` when the deadline passed, :class:`ModelCrashed` when the
         host process died (the next call starts a new one), :class:`BadInput` for a grammar that
         does not compile.
         """

@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from localmem.models.errors import ModelTimeout, PromptTooLong
-from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, Generated, Sampling, StopReason
+from localmem.models.thinking import TAGS
+from localmem.models.thinking import Reply as Delivery
 
 Reply = str | Exception
 Script = Callable[[tuple[ChatMessage, ...]], Reply]
@@ -21,8 +23,9 @@ _PIECE = re.compile(r"\s*\S+|\s+$")
 class ScriptedModel:
     """Replies from a list, in order, or from a function of the prompt.
 
-    A token is a word. A reply that is an exception is raised where the model would have started
-    to write, so that failures can be scripted too. ``history`` keeps every prompt it was given.
+    A token is a word. What a reply has from ``<think>`` at its beginning to ``</think>`` is thought, not
+    said. A reply that is an exception is raised where the model would have started to write, so that
+    failures can be scripted too. ``history`` keeps every prompt it was given.
     A list that has run out raises ``AssertionError``: a test asked for more than it scripted.
     """
 
@@ -68,9 +71,10 @@ class ScriptedModel:
         fixed: int = 0,
         grammar: str | None = None,
         sampling: Sampling | None = None,
+        think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
-    ) -> Iterator[TextDelta | Finished]:
+    ) -> Iterator[Generated]:
         """Stream the next reply word by word; see :meth:`ChatModel.stream`.
 
         A script is not held to a ``grammar``, and nothing is drawn: it stands for any model.
@@ -78,9 +82,9 @@ class ScriptedModel:
         started = time.monotonic()
         prompt = tuple(messages)
         read = self.count(prompt)
-        if read + max_tokens > self._context:
+        if read + think + max_tokens > self._context:
             raise PromptTooLong(
-                f"The prompt has {read} tokens and {max_tokens} are asked for; "
+                f"The prompt has {read} tokens and {think + max_tokens} are asked for; "
                 f"{self._name} has a window of {self._context}."
             )
         self.history.append(prompt)
@@ -88,19 +92,24 @@ class ScriptedModel:
         if isinstance(reply, Exception):
             raise reply
         first = time.monotonic()
-        written = 0
+        written, most = 0, max_tokens
         reason = StopReason.END
+        delivery = Delivery([] if grammar else TAGS)
         for piece in _PIECE.findall(reply):
             if cancel is not None and cancel.is_set():
                 reason = StopReason.CANCELLED
                 break
             if deadline is not None and time.monotonic() - started > deadline:
                 raise ModelTimeout(f"{self._name} did not finish within {deadline:g} seconds.")
-            if written == max_tokens:
+            if written == most:
                 reason = StopReason.LENGTH
                 break
             written += 1
-            yield TextDelta(piece)
+            thought = delivery.closing_tag
+            yield from delivery.feed(piece.encode("utf-8", "replace"))
+            if thought or delivery.closing_tag:
+                most = max_tokens + min(written, think)
+        yield from delivery.end(whole=reason is StopReason.END)
         yield Finished(reason, read, 0, written, first - started, time.monotonic() - first)
 
     def close(self) -> None:

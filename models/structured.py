@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from localmem.models.errors import Cancelled, Fault, ModelError, PromptTooLong, ReplyUnusable
 from localmem.models.grammar import grammar_of
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, ThoughtDelta
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -193,6 +193,8 @@ class _Call:
             if isinstance(event, Finished):
                 self.cost.append(event)
                 reason = event.reason
+            elif isinstance(event, ThoughtDelta):
+                continue
             elif complete:
                 # Not before: under a grammar only the end can follow, and a model that ends by itself is
                 # not at risk of being killed for stopping too slowly on a busy machine.

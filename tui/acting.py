@@ -15,7 +15,6 @@ from localmem.tui.failures import failure_text
 from localmem.tui.talk import Talk
 from localmem.tui.text import one_line
 from localmem.tui.transcript import View
-from localmem.tui.views import Source
 from localmem.types import Message, Role
 
 
@@ -73,11 +72,9 @@ class Acting(Screen[None]):
         return True
 
     def selected(self) -> View | None:
-        """The message that has the focus, or whose source has it."""
-        focused = self.focused
-        if isinstance(focused, Source):
-            return next((parent for parent in focused.ancestors if isinstance(parent, View)), None)
-        return focused if isinstance(focused, View) else None
+        """The message that has the focus, or a part of which has it."""
+        parts = self.focused.ancestors_with_self if self.focused else ()
+        return next((part for part in parts if isinstance(part, View)), None)
 
     def target(self, role: Role | None) -> Message | None:
         """The selected message if it has this role (None: any); without a selection the last that has."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from localmem.answering.prompting import REPLY_TOKENS
 from localmem.events import Answered, Event, Fallback, NotesMade, Recalled, Replied, StepTaken
+from localmem.models.protocols import ThoughtDelta
 from localmem.tui.text import cost_line, end_note, one_line
 from localmem.types import Message, Requirement
 
@@ -22,6 +23,8 @@ class Basis:
     """Ids of the messages that the text cites, in the order of their numbers."""
     needs: tuple[Requirement, ...] = ()
     """What the question requires, where that is known."""
+    thought: str = ""
+    """What the model thought before it wrote."""
     steps: list[str] = field(default_factory=list)
     """What was done to find it, a line each."""
     answer: str = ""
@@ -41,6 +44,8 @@ class Basis:
                 self.steps.append(one_line(str(step), 300))
             case NotesMade(notes):
                 self.steps.append(f"made {len(notes):,} {'note' if len(notes) == 1 else 'notes'} of them")
+            case ThoughtDelta(text):
+                self.thought += text
             case Fallback(role, reason):
                 self.steps.append(f"by rule instead of the {role}: {one_line(reason)}")
             case Answered(answer):

@@ -185,6 +185,16 @@ class ChatScreen(MemoryActions, MessageActions):
         if self.model is not None:
             self.status(self.ready())
 
+    def action_think(self) -> None:
+        """Let the model think before it replies, or not."""
+        self.talk.thinks = not self.talk.thinks
+        self.say(
+            "From the next reply on the model may think first, if it is one that can. What it thinks is "
+            "shown on a line above the answer, and not kept. /think again ends it."
+            if self.talk.thinks
+            else "From the next reply on the model answers at once."
+        )
+
     def show_title(self, title: str) -> None:
         """Show the session's title."""
         private = "Private: nothing of this chat is kept · " if self.talk.dialogue.private else ""

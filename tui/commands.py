@@ -77,6 +77,7 @@ COMMANDS: Sequence[Command] = (
     Command("attach", "Attach a text file", argument="PATH"),
     Command("detach", "Take the last attachment away"),
     Command("system", "Give this chat a system prompt", argument="[TEXT]"),
+    Command("think", "Let the model think before it replies, or not: slower"),
     Command("rename", "Give this chat another title", "f2", argument="[TITLE]"),
     Command("tags", "Give this chat tags", argument="[TAG, TAG]"),
     Command("archive", "Put this chat away, or take it out again"),

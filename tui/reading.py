@@ -60,6 +60,8 @@ class Entry:
     """``2/3``: which of its versions it is; empty: the only one."""
     cost: str
     sources: tuple[Source, ...]
+    thought: str = ""
+    """What the model thought before it answered; empty: nothing, or it is not known any more."""
 
     @property
     def user(self) -> bool:

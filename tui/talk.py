@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,10 +13,10 @@ from textual.containers import Vertical
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from localmem.answering.dialogue import Dialogue, With
-from localmem.answering.prompting import REPLY_TOKENS
+from localmem.answering.prompting import REPLY_TOKENS, THINK_TOKENS
 from localmem.events import AnswerDelta, Event, Fallback, Recalled, Replied, SecretsNoticed, Stored
 from localmem.memory import Memory
-from localmem.models.protocols import ChatModel, StopReason
+from localmem.models.protocols import ChatModel, StopReason, ThoughtDelta
 from localmem.privacy.secrets import Policy
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.tui import reading
@@ -60,6 +61,8 @@ class Talk(Vertical):
         self._memory = memory
         self.trust = trust
         self.held = held
+        self.thinks = False
+        """Whether the model may think before it replies."""
         self._way = Way(None, [], {})
         self.basis = Basis(over=True)
         """What the reply rests on that is running, or ran last."""
@@ -135,7 +138,7 @@ class Talk(Vertical):
         way = self._way = message.way
         self.opening = False
         transcript = self.transcript
-        await transcript.begin(message.entries, message.first, len(way.messages))
+        await transcript.begin(self._with_thoughts(message.entries), message.first, len(way.messages))
         if way.focus is not None:
             transcript.focus_message(way.focus)
         self.post_message(Opened(way))
@@ -154,7 +157,12 @@ class Talk(Vertical):
     async def on_entries_read(self, message: EntriesRead) -> None:
         """Show more of the session, if it is still the same."""
         if message.way is self._way:
-            await self.transcript.extend(message.entries, older=message.older)
+            await self.transcript.extend(self._with_thoughts(message.entries), older=message.older)
+
+    def _with_thoughts(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Entries with what was thought before them in this run: the file keeps none of it."""
+        thoughts = {i: basis.thought for i, basis in self.bases.items() if basis.thought}
+        return [replace(entry, thought=thoughts.get(entry.message.id, "")) for entry in entries]
 
     # A reply
 
@@ -188,7 +196,8 @@ class Talk(Vertical):
         self.cancel = threading.Event()
         self._replacing = old is not None
         self.post_message(StatusChanged("Searching memory…"))
-        self._run(events, With(model, self.trust, self.cancel, without), old)
+        think = THINK_TOKENS if self.thinks else 0
+        self._run(events, With(model, self.trust, self.cancel, without, think), old)
 
     @work(thread=True, exclusive=True, group="reply", exit_on_error=False, description="reply")
     def _run(self, events: Callable[[With], Iterator[Event]], by: With, old: int | None) -> None:
@@ -252,13 +261,12 @@ class Talk(Vertical):
                 self.post_message(StatusChanged(recalled))
             case Fallback() if self._reply is not None:
                 await self._reply.withdraw()
+            case ThoughtDelta(text):
+                self.post_message(StatusChanged("Thinking… Esc stops."))
+                await (await self._replying(message.replaces)).think(text)
             case AnswerDelta(text):
-                if self._reply is None:  # another version of an answer
-                    await self._cut(message.replaces)
-                    await self._begin_reply()
-                assert self._reply is not None
                 self.post_message(StatusChanged("Writing… Esc stops."))
-                await self._reply.write(text)
+                await (await self._replying(message.replaces)).write(text)
 
     async def _goes_on(self, message: Message, replaces: int | None) -> None:
         """Bring the end of the session on the screen, and put a new message there."""
@@ -266,7 +274,7 @@ class Talk(Vertical):
         total = len(self._way.messages)
         if self.transcript.end < total:
             entries = reading.entries_before(self._memory, self._way, total)
-            await self.transcript.begin(entries, total - len(entries), total)
+            await self.transcript.begin(self._with_thoughts(entries), total - len(entries), total)
         self._way.messages.append(message)
 
     async def _cut(self, message_id: int | None) -> None:
@@ -280,7 +288,15 @@ class Talk(Vertical):
             await transcript.cut(place)
         else:
             entries = reading.entries_before(self._memory, self._way, place)
-            await transcript.begin(entries, place - len(entries), place)
+            await transcript.begin(self._with_thoughts(entries), place - len(entries), place)
+
+    async def _replying(self, replaces: int | None) -> Reply:
+        """The reply on the screen; another version of an answer comes there with its first piece."""
+        if self._reply is None:
+            await self._cut(replaces)
+            await self._begin_reply()
+        assert self._reply is not None
+        return self._reply
 
     async def _begin_reply(self) -> None:
         self._reply = Reply("Assistant")

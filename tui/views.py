@@ -113,6 +113,44 @@ class Source(Static, can_focus=True):
         self.action_open()
 
 
+class Thoughts(Static, can_focus=True):
+    """What the model thought before it answered, on one line; Enter or a click opens the whole."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings(Place.MESSAGE, lambda c: c.name == "open"))
+
+    def __init__(self, text: str, *, over: bool) -> None:
+        super().__init__()
+        self._text = text
+        self._over = over
+        self.update(self._content())
+
+    def think(self, piece: str) -> None:
+        """Add a piece."""
+        self._text += piece
+        self.update(self._content())
+
+    def end(self) -> None:
+        """It is thought out."""
+        self._over = True
+        self.update(self._content())
+
+    def action_open(self) -> None:
+        """Open or close it."""
+        self.toggle_class("-open")
+        self.update(self._content())
+
+    def on_click(self) -> None:
+        """A click does what Enter does."""
+        self.action_open()
+
+    def _content(self) -> Content:
+        words = len(self._text.split())
+        line = f"{'Thought' if self._over else 'Thinking…'}: {words:,} {'word' if words == 1 else 'words'}"
+        if self.has_class("-open"):
+            return Content(f"{line}\n{shown(self._text.strip())}")
+        return Content(f"{line} (Enter opens)")
+
+
 class Answer(Vertical, can_focus=True):
     """An answer, drawn as Markdown, with its cost and what it cites."""
 
@@ -124,15 +162,17 @@ class Answer(Vertical, can_focus=True):
         self._entry = entry
 
     def compose(self) -> ComposeResult:
-        """The label above the text, the cost and the cited messages below."""
+        """The label and the thoughts above the text, the cost and the cited messages below."""
         entry = self._entry
         yield Static(_label(entry.label, entry.version, user=False), classes="label")
+        if entry.thought:
+            yield Thoughts(entry.thought, over=True)
         yield Document(entry.text) if entry.blocks else Plain(entry.text, "body")
         yield from _below(entry.cost, entry.sources)
 
-    async def action_open(self) -> None:
-        """Open or close all of the cited messages."""
-        await _open_sources(self)
+    def action_open(self) -> None:
+        """Open or close its thoughts and all of the cited messages."""
+        _open_all(self)
 
 
 class Reply(Vertical, can_focus=True):
@@ -147,6 +187,7 @@ class Reply(Vertical, can_focus=True):
         self._written = ""
         self._document = Document()
         self._plain: Plain | None = None
+        self._thoughts: Thoughts | None = None
         self._stream: MarkdownStream | None = None
 
     def compose(self) -> ComposeResult:
@@ -154,12 +195,21 @@ class Reply(Vertical, can_focus=True):
         yield Static(_label(self._label, "", user=False), classes="label")
         yield self._document
 
-    async def action_open(self) -> None:
-        """Open or close all of the cited messages."""
-        await _open_sources(self)
+    def action_open(self) -> None:
+        """Open or close its thoughts and all of the cited messages."""
+        _open_all(self)
+
+    async def think(self, piece: str) -> None:
+        """Add a piece of what is thought before the answer."""
+        if self._thoughts is None:
+            self._thoughts = Thoughts("", over=False)
+            await self.mount(self._thoughts, before=self._document)
+        self._thoughts.think(piece)
 
     async def write(self, piece: str) -> None:
         """Add a piece of the answer."""
+        if self._thoughts is not None and not self._written:
+            self._thoughts.end()
         self._written += piece
         text = shown(self._written)
         if self._plain is not None:
@@ -208,6 +258,8 @@ class Reply(Vertical, can_focus=True):
         await self._document.remove()
 
     async def _end_stream(self) -> None:
+        if self._thoughts is not None:
+            self._thoughts.end()
         if self._stream is not None:
             await self._stream.stop()
             self._stream = None
@@ -231,6 +283,8 @@ def _below(cost: str, sources: Sequence[reading.Source]) -> list[Widget]:
     return lines + [Source(number, message, title) for number, (message, title) in enumerate(sources, 1)]
 
 
-async def _open_sources(view: Widget) -> None:
+def _open_all(view: Widget) -> None:
+    for part in view.query(Thoughts):
+        part.action_open()
     for source in view.query(Source):
         source.action_open()

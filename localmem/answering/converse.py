@@ -17,7 +17,7 @@ from localmem.answering.support import cited
 from localmem.answering.wording import Worded, fall_back, word
 from localmem.events import UNCHANGED, AnswerDelta, Event, NotesMade, Recalled, Replied
 from localmem.models.catalog import ModelRole
-from localmem.models.protocols import ChatMessage, ChatModel, StopReason, TextDelta
+from localmem.models.protocols import ChatModel, StopReason, TextDelta, ThoughtDelta
 from localmem.roles.trust import Trust
 from localmem.types import Ledger, Message, NewMessage, Role
 
@@ -38,6 +38,8 @@ class Ask:
     """The reply that it already has, when another one is wanted."""
     max_tokens: int = REPLY_TOKENS
     """The longest reply; at most :data:`REPLY_TOKENS`."""
+    think: int = 0
+    """Tokens that the model may think before it replies freely, at most a quarter of its window."""
 
 
 def reply(
@@ -79,12 +81,7 @@ def reply(
             note_forced(recall.ledger, ModelRole.ANSWERER, trust)
             yield from word(written, text, rule, notes, recall.ledger, model, cancel)
         else:
-            prompt = chat_prompt(
-                model, ask.history, whole(ask.message), notes, system=ask.system, earlier=ask.earlier
-            )
-            # The state after the system prompt goes to disk: not after what the person wrote into it.
-            fixed = 0 if ask.system else 1
-            yield from _freely(written, prompt, fixed, ask.max_tokens, recall.ledger, model, cancel)
+            yield from _freely(written, ask, notes, recall.ledger, model, cancel)
             written.citations = tuple(cited(written.text, notes))
     finally:
         body = written.text.strip()
@@ -96,18 +93,31 @@ def reply(
 
 def _freely(
     written: Worded,
-    prompt: Sequence[ChatMessage],
-    fixed: int,
-    max_tokens: int,
+    ask: Ask,
+    notes: Sequence[Note],
     ledger: Ledger,
     model: ChatModel,
     cancel: threading.Event | None,
 ) -> Iterator[Event]:
     """Stream the model's own reply into ``written``."""
+    think = min(ask.think, model.context // 4)
+    prompt = chat_prompt(
+        model,
+        ask.history,
+        whole(ask.message),
+        notes,
+        system=ask.system,
+        earlier=ask.earlier,
+        room=think + REPLY_TOKENS,
+    )
+    # The state after the system prompt goes to disk: not after what the person wrote into it.
+    fixed = 0 if ask.system else 1
     started = time.perf_counter()
     try:
-        for piece in model.stream(prompt, max_tokens=max_tokens, fixed=fixed, cancel=cancel):
-            if isinstance(piece, TextDelta):
+        for piece in model.stream(prompt, max_tokens=ask.max_tokens, fixed=fixed, think=think, cancel=cancel):
+            if isinstance(piece, ThoughtDelta):
+                yield piece
+            elif isinstance(piece, TextDelta):
                 written.text += piece.text
                 yield AnswerDelta(piece.text)
             else:

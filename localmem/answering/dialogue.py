@@ -82,6 +82,8 @@ class With:
     """Set from any thread it stops the reply."""
     without: frozenset[int] = frozenset()
     """Ids of messages that must not be recalled for it."""
+    think: int = 0
+    """Tokens that the model may think before a reply; see :class:`~localmem.answering.converse.Ask`."""
 
 
 class Dialogue:
@@ -198,7 +200,7 @@ class Dialogue:
     def _reply(
         self, asked: Message, history: list[Message], by: With, earlier: str | None = None
     ) -> Iterator[Event]:
-        ask = Ask(asked, history, self._keeper.system, earlier)
+        ask = Ask(asked, history, self._keeper.system, earlier, think=by.think)
         recall = self._recall_without(self._keeper.session_id)
         recall.leave_out(by.without)
         for event in reply(ask, lambda said: self._store(said, asked), recall, by.model, by.trust, by.cancel):

@@ -19,6 +19,8 @@ ANSWER = Task("answer", ModelRole.ANSWERER, max_tokens=96)
 """One sentence."""
 REPLY_TOKENS = 400
 """Longest reply in the chat."""
+THINK_TOKENS = 1024
+"""Longest thinking before a reply, where it is wanted: 10 to 60 seconds of a small model."""
 DROPPED = 8
 """Exchanges that leave a full prompt together."""
 
@@ -50,8 +52,11 @@ def chat_prompt(
     *,
     system: str = "",
     earlier: str | None = None,
+    room: int = REPLY_TOKENS,
 ) -> list[ChatMessage]:
-    """The prompt for a reply. The oldest exchanges are dropped first, then the notes.
+    """The prompt for a reply of at most ``room`` tokens.
+
+    The oldest exchanges are dropped first, then the notes.
 
     ``system`` is the person's own system prompt. ``earlier`` is the reply that ``text`` has already:
     another one is asked for then.
@@ -79,10 +84,10 @@ def chat_prompt(
         recent = past[starts[-exchanges] :] if exchanges else []
         return [first, *recent, ChatMessage("user", ask), *again]
 
-    pieces = pieces_that_fit(model, build, len(useful) + len(starts), REPLY_TOKENS)
+    pieces = pieces_that_fit(model, build, len(useful) + len(starts), room)
     if pieces is None:
         raise PromptTooLong(
-            f"The message is too long for {model.name}, which has room for {model.context - REPLY_TOKENS} "
+            f"The message is too long for {model.name}, which has room for {model.context - room} "
             f"tokens. Shorten it, or choose a model with a larger window: localmem models list"
         )
     exchanges = max(pieces - len(useful), 0)

@@ -14,7 +14,7 @@ from localmem.answering.prompting import ANSWER, answer_prompt
 from localmem.answering.support import cited, unsupported
 from localmem.errors import ModelCrashed, ModelTimeout
 from localmem.events import AnswerDelta, Event, Fallback
-from localmem.models.protocols import ChatModel, StopReason, TextDelta
+from localmem.models.protocols import ChatModel, StopReason, TextDelta, ThoughtDelta
 from localmem.types import Ledger
 
 
@@ -53,6 +53,8 @@ def word(
             if prompt
             else ()
         ):
+            if isinstance(piece, ThoughtDelta):
+                continue
             if isinstance(piece, TextDelta):
                 worded.text += piece.text
                 yield AnswerDelta(piece.text)

@@ -234,7 +234,7 @@ def hosted(
         if isinstance(event, TextDelta):
             first = first or time.perf_counter()
             pieces.append(event.text)
-        else:
+        elif isinstance(event, Finished):
             call = event
     ended = time.perf_counter()
     first = first or ended

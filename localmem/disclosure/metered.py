@@ -9,7 +9,7 @@ from localmem.answering.accounting import count_model
 from localmem.disclosure.budget import Cost, Meter
 from localmem.errors import ModelUnaffordable
 from localmem.models.calibration import Calibration
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, Sampling, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, Generated, Sampling
 
 Calibrate = Callable[[ChatModel], Calibration]
 """What predicts the seconds of a model's calls on this machine."""
@@ -67,13 +67,14 @@ class Metered:
         fixed: int = 0,
         grammar: str | None = None,
         sampling: Sampling | None = None,
+        think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
-    ) -> Iterator[TextDelta | Finished]:
+    ) -> Iterator[Generated]:
         """See :meth:`ChatModel.stream`; raises :class:`ModelUnaffordable` before any work."""
         prompt = self.count(messages)
         reused = min(self.count(messages[:fixed]), prompt) if fixed else 0
-        cost = self.predict(prompt, max_tokens, reused, grammar=grammar is not None)
+        cost = self.predict(prompt, think + max_tokens, reused, grammar=grammar is not None)
         lack = self._meter.lacks(cost)
         if lack is not None:
             left = self._meter.left()
@@ -88,6 +89,7 @@ class Metered:
             fixed=fixed,
             grammar=grammar,
             sampling=sampling,
+            think=think,
             cancel=cancel,
             deadline=seconds if deadline is None else min(deadline, seconds),
         ):

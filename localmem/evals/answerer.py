@@ -19,7 +19,7 @@ from localmem.errors import ModelCrashed, ModelTimeout
 from localmem.evals.datasets import Question
 from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
-from localmem.models.protocols import ChatMessage, ChatModel, Sampling, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, Sampling, TextDelta
 from localmem.reconstruction.evidence import found
 from localmem.reconstruction.records import Records
 from localmem.roles.task import Task
@@ -93,6 +93,7 @@ class Answerer:
             ):
                 if isinstance(piece, TextDelta):
                     text += piece.text
+                if not isinstance(piece, Finished):
                     continue
                 told |= {
                     "prompt_tokens": piece.tokens_read + piece.tokens_reused,

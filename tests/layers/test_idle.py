@@ -54,7 +54,7 @@ class StuckModel(ScriptedModel):
         super().__init__()
         self.asked = threading.Event()
 
-    def stream(self, messages, *, max_tokens, fixed=0, grammar=None, cancel=None, deadline=None):
+    def stream(self, messages, *, max_tokens, fixed=0, grammar=None, think=0, cancel=None, deadline=None):
         self.asked.set()
         yield TextDelta("{")
         while not cancel.is_set():

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from localmem.models.errors import ModelFileBad, ModelOutOfMemory, PromptTooLong
 from localmem.models.host import serve
-from localmem.models.protocols import ChatMessage, Finished, Sampling, StopReason, TextDelta
+from localmem.models.protocols import (
+    ChatMessage,
+    Finished,
+    Generated,
+    Sampling,
+    StopReason,
+    TextDelta,
+    ThoughtDelta,
+)
 
 PIECE = "word "
 
@@ -52,8 +60,9 @@ class ScriptedEngine:
         fixed: int,
         grammar: str | None,
         sampling: Sampling | None,
+        think: int,
         stopped: Callable[[], bool],
-    ) -> Iterator[TextDelta | Finished]:
+    ) -> Iterator[Generated]:
         order, _, argument = messages[-1].text.partition(" ")
         read = self.count(messages)
         if read + max_tokens > self.context:
@@ -64,12 +73,14 @@ class ScriptedEngine:
         while written < max_tokens:
             self.obey(order, argument, written)
             if order == "tell":
-                argument = f"fixed={fixed} grammar={grammar} sampling={sampling} states={sys.argv[3]}"
+                argument = (
+                    f"fixed={fixed} grammar={grammar} sampling={sampling} think={think} states={sys.argv[3]}"
+                )
             if stopped():
                 reason = StopReason.CANCELLED
                 break
             written += 1
-            yield TextDelta(argument or PIECE)
+            yield ThoughtDelta(PIECE) if order == "think" and written < 3 else TextDelta(argument or PIECE)
         yield Finished(reason, read, 0, written, 0.0, 0.0)
 
     def obey(self, order: str, argument: str, written: int) -> None:

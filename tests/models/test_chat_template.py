@@ -20,8 +20,8 @@ CHAT = [
 ]
 
 
-def rendered(template: str, messages: list[ChatMessage]) -> str:
-    return ChatTemplate(template, eos="<|end|>", bos="", control=CONTROL).render(messages)
+def rendered(template: str, messages: list[ChatMessage], *, think: bool = False) -> str:
+    return ChatTemplate(template, eos="<|end|>", bos="", control=CONTROL).render(messages, think=think)
 
 
 def test_messages_are_rendered_by_the_template() -> None:
@@ -87,6 +87,18 @@ def test_thinking_is_left_out_where_the_template_knows_how() -> None:
 )
 def test_thinking_that_a_template_begins_is_closed(begun: str, closed: str) -> None:
     assert rendered(PLAIN + begun, CHAT[1:2]).endswith("<|assistant|>" + closed)
+
+
+def test_a_model_that_is_to_think_is_let() -> None:
+    switched = PLAIN + "{% if enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+    assert rendered(switched, CHAT[1:2], think=True).endswith("<|assistant|>")
+    assert rendered(PLAIN + "<think>", CHAT[1:2], think=True).endswith("<|assistant|><think>")
+
+
+def test_a_template_tells_whether_a_prompt_began_the_thinking() -> None:
+    template = ChatTemplate(PLAIN + "<think>\n", eos="<|end|>", bos="", control=CONTROL)
+    assert template.begun(template.render(CHAT, think=True)) == ("<think>", "</think>")
+    assert template.begun(template.render(CHAT)) is None
 
 
 def test_a_tag_in_a_message_closes_nothing() -> None:

@@ -26,7 +26,7 @@ from localmem.models.errors import (
     PromptTooLong,
 )
 from localmem.models.llama import HostedModel
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta, ThoughtDelta
 
 LINUX = sys.platform == "linux"
 HOST = (sys.executable, "-P", str(Path(__file__).with_name("scripted_host.py")))
@@ -78,6 +78,11 @@ def alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_what_a_model_thinks_comes_apart_from_what_it_says(model: HostedModel) -> None:
+    *pieces, _ = model.stream(prompt("think"), max_tokens=4, think=2)
+    assert pieces == [ThoughtDelta("word ")] * 2 + [TextDelta("word ")] * 2
 
 
 def test_text_comes_in_pieces_and_the_cost_comes_last(model: HostedModel) -> None:
@@ -558,7 +563,7 @@ def test_what_a_caller_wants_kept_and_its_grammar_reach_the_engine(tmp_path: Pat
     for states, named in [(None, ""), (tmp_path, str(tmp_path))]:
         with impatient(states=states) as model:
             told, _ = model.stream(prompt("tell"), max_tokens=1, fixed=2, grammar='root ::= "a"')
-            assert told == TextDelta(f'fixed=2 grammar=root ::= "a" sampling=None states={named}')
+            assert told == TextDelta(f'fixed=2 grammar=root ::= "a" sampling=None think=0 states={named}')
 
 
 def test_the_child_ends_when_its_parent_is_killed() -> None:

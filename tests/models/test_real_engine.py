@@ -9,9 +9,9 @@ import pytest
 
 from localmem.models import native
 from localmem.models.engine import LlamaEngine
-from localmem.models.errors import ModelFileBad
+from localmem.models.errors import ModelFileBad, PromptTooLong
 from localmem.models.library import Library
-from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, Finished, StopReason, TextDelta, ThoughtDelta
 from localmem.models.sampling import Grammar
 
 pytestmark = pytest.mark.real_model
@@ -61,18 +61,48 @@ def engine(models_home: Path, beats: Beats) -> Iterator[ToldEngine]:
         yield ToldEngine(Library(models_home).path("smollm2-135m"), 2048, beat=beats)
 
 
-def ask(engine: LlamaEngine, messages: list[ChatMessage], tokens: int) -> tuple[str, Finished]:
-    *pieces, last = engine.generate(messages, tokens, 0, None, None, lambda: False)
+def events(
+    engine: LlamaEngine, messages: list[ChatMessage], tokens: int, think: int = 0
+) -> tuple[str, str, Finished]:
+    """What it thinks, what it says, what that cost."""
+    *pieces, last = engine.generate(messages, tokens, 0, None, None, think, lambda: False)
     assert isinstance(last, Finished)
-    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)), last
+    thought = "".join(piece.text for piece in pieces if isinstance(piece, ThoughtDelta))
+    return thought, "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)), last
 
 
-def test_thinking_is_not_delivered_but_counted(engine: ToldEngine) -> None:
+def ask(engine: LlamaEngine, messages: list[ChatMessage], tokens: int) -> tuple[str, Finished]:
+    _, text, last = events(engine, messages, tokens)
+    return text, last
+
+
+def test_thinking_is_delivered_apart_from_the_text_and_counted(engine: ToldEngine) -> None:
     engine.tell("<think>\nHm.\n</think>\n\nThree.<|im_end|>")
-    text, last = ask(engine, ASKED, 60)
-    assert text == "Three."
+    thought, text, last = events(engine, ASKED, 60)
+    assert (thought.strip(), text) == ("Hm.", "Three.")
     assert last.reason is StopReason.END
     assert last.tokens_written > 10
+
+
+def test_thinking_that_is_wanted_takes_nothing_from_the_answer(engine: ToldEngine) -> None:
+    engine.tell("<think>" + " so" * 30 + "</think>" + " yes" * 30)
+    thought, text, last = events(engine, ASKED, 6, think=100)
+    assert thought == " so" * 30
+    assert text.split() == ["yes"] * 6
+    assert last.reason is StopReason.LENGTH
+
+
+def test_thinking_that_is_wanted_ends_where_it_must(engine: ToldEngine) -> None:
+    engine.tell("<think>" + " so" * 90)
+    thought, _, last = events(engine, ASKED, 8, think=40)
+    assert 25 < thought.count(" so") < 40
+    assert last.tokens_written <= 48
+    assert "\n</think>\n\n" in engine.held()
+
+
+def test_a_prompt_with_no_room_for_the_thinking_is_refused(engine: ToldEngine) -> None:
+    with pytest.raises(PromptTooLong):
+        events(engine, ASKED, 100, think=2000)
 
 
 def test_a_model_that_thinks_on_and_on_is_made_to_answer(engine: ToldEngine) -> None:
@@ -123,7 +153,7 @@ def test_a_stop_ends_the_reading_in_its_middle(engine: ToldEngine, beats: Beats)
 
     before = beats.count
     beats.also = stop
-    (last,) = engine.generate(NEW, 8, 0, None, None, lambda: stopped)
+    (last,) = engine.generate(NEW, 8, 0, None, None, 0, lambda: stopped)
     beats.also = lambda: None
     assert isinstance(last, Finished)
     assert (last.reason, last.tokens_written) == (StopReason.CANCELLED, 0)

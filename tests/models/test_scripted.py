@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from localmem.models.errors import ModelCrashed, PromptTooLong
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta, ThoughtDelta
 from localmem.models.scripted import ScriptedModel
 
 PROMPT = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello there")]
@@ -71,3 +71,12 @@ def test_a_prompt_over_the_window_is_refused_and_not_counted_as_asked() -> None:
     with pytest.raises(PromptTooLong):
         text_of(model, max_tokens=2)
     assert model.history == []
+
+
+def test_what_it_is_scripted_to_think_is_thought() -> None:
+    model = ScriptedModel(["<think>so so so </think> a b c"])
+    *pieces, last = model.stream(PROMPT, max_tokens=2, think=9)
+    assert "".join(piece.text for piece in pieces if isinstance(piece, ThoughtDelta)) == "so so so "
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == "a b"
+    assert isinstance(last, Finished)
+    assert last.reason is StopReason.LENGTH

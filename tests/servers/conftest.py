@@ -34,6 +34,7 @@ class PatientModel(ScriptedModel):
         fixed: int = 0,
         grammar: str | None = None,
         sampling: Sampling | None = None,
+        think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:

@@ -44,6 +44,7 @@ class PacedModel(ScriptedModel):
         max_tokens: int,
         fixed: int = 0,
         grammar: str | None = None,
+        think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,
     ) -> Iterator[TextDelta | Finished]:

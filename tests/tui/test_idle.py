@@ -26,7 +26,7 @@ class StuckModel(ScriptedModel):
         self.asked = threading.Event()
         self.stopped = threading.Event()
 
-    def stream(self, messages, *, max_tokens, fixed=0, grammar=None, cancel=None, deadline=None):
+    def stream(self, messages, *, max_tokens, fixed=0, grammar=None, think=0, cancel=None, deadline=None):
         self.stopped.clear()
         self.asked.set()
         yield TextDelta("{")
