@@ -13,6 +13,8 @@ from localmem.index.worker import Worker
 from localmem.models.protocols import ChatModel
 from localmem.privacy.purge import UNFINISHED, purge, unfinished
 from localmem.privacy.vocabulary import drop_unused_terms
+from localmem.reconstruction.records import Records
+from localmem.reconstruction.support import required
 from localmem.resent import Conversation, Resent
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
@@ -20,8 +22,9 @@ from localmem.store import Database, SessionStore
 from localmem.store.bin import Bin
 from localmem.store.branches import Branches
 from localmem.store.desk import Desk
+from localmem.store.pins import Pins
 from localmem.store.replies import ReplyStore, StoredReply
-from localmem.types import Message
+from localmem.types import Message, Requirement
 from localmem.writing import Writer
 
 
@@ -36,6 +39,8 @@ class Chats:
     _replies: ReplyStore
     retrieval: HybridSearch
     desk: Desk
+    pins: Pins
+    """What the person pinned: given to the model with every message."""
 
     def chat(
         self,
@@ -133,4 +138,8 @@ class Chats:
         return Branches(self._sessions.messages(session_id)).path(self.desk.leaf(session_id))
 
     def _recall_without(self, session_id: int | None) -> Recall:
-        return Recall(self.retrieval, self._sessions, Filter(without_session=session_id))
+        only = Filter(without_session=session_id)
+        return Recall(self.retrieval, self._sessions, only, self._required, self.pins)
+
+    def _required(self, question: str, among: Sequence[int], cited: Sequence[int]) -> tuple[Requirement, ...]:
+        return required(question, Records(self.retrieval), among, cited)

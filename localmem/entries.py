@@ -93,6 +93,13 @@ class Entry:
     """UTC."""
 
     @property
+    def lines(self) -> tuple[Bullet, ...]:
+        """Its statements; a summary is one, of all messages it was made from. None when nothing was to say."""
+        if not isinstance(self.content, Summary):
+            return self.content
+        return (Bullet(self.content.text, self.messages),) if self.content.text else ()
+
+    @property
     def grade(self) -> Grade:
         """Made by rules or by a model."""
         return Grade.MODEL if self.maker else Grade.EXTRACTIVE

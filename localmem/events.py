@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from localmem.models.protocols import StopReason, ThoughtDelta
 from localmem.steps import Step
-from localmem.types import Answer, Evidence, Ledger, Message
+from localmem.types import Answer, Evidence, Ledger, Message, Requirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Recalled:
     """Memory was searched."""
 
     evidence: tuple[Evidence, ...]
+    requirements: tuple[Requirement, ...] = ()
+    """What the question requires and which of the evidence meets it, as far as that is known now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class NotesMade:
     notes: tuple[str, ...]
     checked: bool = False
     """What is written now is checked against them at its end, and may be withdrawn."""
+    earlier: tuple[int, ...] = ()
+    """Ids of messages that tell what was so earlier: the latest counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,13 @@ class Replied:
     """True when the user stopped it."""
     ledger: Ledger
     stop_reason: str = StopReason.END.value
-    """A :class:`StopReason`, or :data:`UNCHANGED`."""
+    """A :class:`StopReason`, :data:`UNCHANGED` or :data:`REPEATED`."""
+    requirements: tuple[Requirement, ...] = ()
+    """Of a question that memory was asked, or is relevant to."""
 
 
+REPEATED = "repeated"
+"""The model came to say the same thing for ever: it was stopped, and what it said is kept once."""
 UNCHANGED = "unchanged"
 """Another reply was asked for and the same came: nothing was stored."""
 

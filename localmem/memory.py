@@ -18,7 +18,7 @@ from typing import Self, Unpack
 from localmem.chats import Chats
 from localmem.disclosure.agent import Agent, Store, disclose
 from localmem.disclosure.session_index import SessionHit, SessionSearch
-from localmem.entries import Entry, Failure, Layer
+from localmem.entries import Bullet, Entry, Failure, Layer
 from localmem.errors import BadInput
 from localmem.events import Event, answered
 from localmem.home import Home, How
@@ -43,6 +43,7 @@ from localmem.store import Database, SessionStore
 from localmem.store.bin import Bin
 from localmem.store.desk import Desk
 from localmem.store.layers import LayerStore
+from localmem.store.pins import Pins
 from localmem.store.replies import ReplyStore
 from localmem.store.traces import StepCount, StoredTrace, TraceStore
 from localmem.store.whole import whole
@@ -69,7 +70,8 @@ class Memory(Chats):
         home: Home | None = None,
         secrets: Policy | None = None,
     ) -> None:
-        self._home = home
+        self.home = home
+        """The models that :meth:`ask` answers with; None: it was opened without."""
         self.secrets = secrets or (policy_of(home.path) if home else Policy.WARN)
         """What is done about secrets in what is stored."""
         self._owns_home = False
@@ -81,6 +83,7 @@ class Memory(Chats):
             """What a person does with sessions: names, tags, archive, system prompts."""
             self._bin = Bin(self._database, self._sessions)
             self._replies = ReplyStore(self._database)
+            self.pins = Pins(self._database)
             self._traces = TraceStore(self._database)
             self._layers = LayerStore(self._database)
             self._queue = EmbeddingQueue(self._database, embedder)
@@ -141,8 +144,8 @@ class Memory(Chats):
         """Close the file. Closing twice is allowed."""
         self._worker.close()
         self._database.close()
-        if self._owns_home and self._home is not None:
-            self._home.close()
+        if self._owns_home and self.home is not None:
+            self.home.close()
 
     def add(self, notes: NewSession | Note | Iterable[Mapping[str, object]]) -> list[int]:
         """Store those messages that are not there yet; return the ids of the new ones.
@@ -172,7 +175,7 @@ class Memory(Chats):
 
         Raises :class:`StoreLocked` when another program keeps the bytes in the file.
         """
-        home = self._home.path if self._home is not None else None
+        home = self.home.path if self.home is not None else None
         receipt = carry_out(self._database, selection, home, proving=prove)
         self._worker.wake()
         return receipt
@@ -237,7 +240,7 @@ class Memory(Chats):
         Facts and notes are made when first read, by the home's summariser where it is trusted, else by
         rule. Raises :class:`BadInput` when there is no such session or layer.
         """
-        return shown(self, session_id, layer, self._home if use_model else None, cancel)
+        return shown(self, session_id, layer, self.home if use_model else None, cancel)
 
     def search(
         self,
@@ -308,9 +311,9 @@ class Memory(Chats):
         Raises :class:`ModelMissing` when the home has no answerer, :class:`BadInput` for an empty question
         or a memory that was opened without a home.
         """
-        if self._home is None:
+        if self.home is None:
             raise BadInput("This memory has no home whose models could answer; open it with Memory.open.")
-        means = self._home.means(**how)
+        means = self.home.means(**how)
         return self.answer(
             question,
             model=means.model,
@@ -359,6 +362,15 @@ class Memory(Chats):
         """
         self.session(session_id)
         return LayerBuilder(self._database, summariser, self._worker.wake).read(layer, session_id, cancel)
+
+    def lines_from(self, layer: Layer, messages: Sequence[int]) -> list[Bullet]:
+        """What a layer has that comes from any of some messages: summaries and statements, each with its own."""
+        return [
+            line
+            for entry in self._layers.entries_from(layer, messages)
+            for line in entry.lines
+            if not set(line.messages).isdisjoint(messages)
+        ]
 
     def layer_failures(self, session_id: int) -> list[Failure]:
         """What could not be made of a session's layers, and was not made since."""

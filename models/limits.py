@@ -7,11 +7,34 @@ import time
 
 from localmem.models.errors import ModelTimeout
 
+_LOOK = 0.05  # seconds
 _LONGEST_STEP = 1.0  # seconds between two looks that are believed
 
 
 class Cancelled(Exception):
     """The caller's cancel event is set."""
+
+
+class Stop(threading.Event):
+    """A cancel event of one's own, which is set too when the caller's is."""
+
+    def __init__(self, other: threading.Event | None) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        """Whether either is set."""
+        return super().is_set() or (self._other is not None and self._other.is_set())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until either is set; False when ``timeout`` seconds passed before."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():  # nobody is told when the other one is set: it is looked at
+            left = _LOOK if end is None else min(end - time.monotonic(), _LOOK)
+            if left <= 0:
+                return False
+            super().wait(left)
+        return True
 
 
 class Limits:

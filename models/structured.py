@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from localmem.models.errors import Cancelled, Fault, ModelError, PromptTooLong, ReplyUnusable
 from localmem.models.grammar import grammar_of
+from localmem.models.limits import Stop
 from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, ThoughtDelta
 
 T = TypeVar("T", bound=BaseModel)
@@ -145,17 +146,6 @@ def _repair(reply: Reply, problem: ReplyUnusable) -> list[ChatMessage]:
     return [ChatMessage("assistant", shown or "(nothing)"), ChatMessage("user", again)]
 
 
-class _Stop(threading.Event):
-    """Set by us when there is enough, or by the caller."""
-
-    def __init__(self, other: threading.Event | None) -> None:
-        super().__init__()
-        self._other = other
-
-    def is_set(self) -> bool:
-        return super().is_set() or (self._other is not None and self._other.is_set())
-
-
 class _Call:
     """The model calls of one question, under one deadline."""
 
@@ -178,7 +168,7 @@ class _Call:
 
     def reply(self, messages: Sequence[ChatMessage]) -> Reply:
         """Let the model write until its object is complete; raises :class:`Cancelled`."""
-        stop = _Stop(self._cancel)
+        stop = Stop(self._cancel)
         text = ""
         complete = False
         reason = StopReason.END

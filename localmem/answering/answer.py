@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from localmem.answering.accounting import note_forced, spent
 from localmem.answering.draft import Draft, draft
-from localmem.answering.notes import Note, make_notes
+from localmem.answering.notes import Note, make_notes, notes_made
 from localmem.answering.question import Question
 from localmem.answering.recall import Found
 from localmem.answering.wording import Worded, fall_back, word
-from localmem.events import AnswerDelta, Event, NotesMade
+from localmem.events import AnswerDelta, Event
 from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import Trust
@@ -44,7 +44,7 @@ def conclude(
     rule = draft(question, found.parts)
     notes = make_notes(found.sentences, rule)
     spent(ledger, "notes", started)
-    yield NotesMade(tuple(str(note) for note in notes))
+    yield notes_made(notes)
     outcome = _by_rule(outcome, question, rule, notes)
     if model is not None and not trust.trusted:
         ledger.fallbacks.append(f"answerer: {trust.reason}")
@@ -64,19 +64,20 @@ def conclude(
 
 def _by_rule(outcome: Answer, question: Question, rule: Draft, notes: Sequence[Note]) -> Answer:
     """The outcome when the rule's answer stands."""
-    met = [rule.sources] if len(question.parts) == 1 else [(s.message.id,) for s in rule.sentences]
     return replace(
         outcome,
         text=rule.text,
         abstained=False,
         citations=rule.sources,
         notes=tuple(str(note) for note in notes),
-        requirements=_met(outcome.requirements, dict(zip(question.parts, met, strict=True))),
+        requirements=met_by_draft(outcome.requirements, question, rule),
     )
 
 
-def _met(needs: Sequence[Requirement], drafted: Mapping[str, tuple[int, ...]]) -> tuple[Requirement, ...]:
+def met_by_draft(needs: Sequence[Requirement], question: Question, rule: Draft) -> tuple[Requirement, ...]:
     """The requirements; for a part of the question that no message met alone, what the draft rests on."""
+    met = [rule.sources] if len(question.parts) == 1 else [(s.message.id,) for s in rule.sentences]
+    drafted = dict(zip(question.parts, met, strict=True))
     return tuple(
         need if need.met_by else Requirement(need.text, drafted.get(need.text, ())) for need in needs
     )

@@ -8,18 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from localmem.answering.accounting import count_model, note_forced, spent, taken
+from localmem.answering.answer import met_by_draft
 from localmem.answering.draft import Draft, draft
-from localmem.answering.notes import Note, make_notes
+from localmem.answering.notes import Note, make_notes, notes_made
+from localmem.answering.pinned import with_pinned
 from localmem.answering.prompting import REPLY_TOKENS, chat_prompt, whole
 from localmem.answering.question import read_question
 from localmem.answering.recall import Recall
+from localmem.answering.repeating import before_repeating
 from localmem.answering.support import cited
 from localmem.answering.wording import Worded, fall_back, word
-from localmem.events import UNCHANGED, AnswerDelta, Event, NotesMade, Recalled, Replied
+from localmem.events import REPEATED, UNCHANGED, AnswerDelta, Event, Recalled, Replied
 from localmem.models.catalog import ModelRole
-from localmem.models.protocols import ChatModel, StopReason, TextDelta, ThoughtDelta
+from localmem.models.limits import Stop
+from localmem.models.protocols import ChatModel, Finished, StopReason, ThoughtDelta
 from localmem.roles.trust import Trust
-from localmem.types import Ledger, Message, NewMessage, Role
+from localmem.types import Evidence, Ledger, Message, NewMessage, Origin, Requirement, Role
 
 ASKED_CHARACTERS = 300
 """Of an attachment that came without a word: what memory is searched for."""
@@ -53,42 +57,57 @@ def reply(
     """Reply to a message that is stored; the last event is :class:`Replied`.
 
     A question about what memory holds is answered as ``ask`` answers it: by rule, when the model is not
-    trusted to word answers. To anything else it replies freely, with notes when they are relevant. What was
-    generated is stored however the reply ends: finished, stopped, the generator closed, the model dead.
-    Raises what :meth:`ChatModel.stream` raises.
+    trusted to word answers. To anything else it replies freely, with notes when they are relevant and with
+    what the person pinned. What was generated is stored however the reply ends: finished, stopped, the
+    generator closed, the model dead. Raises what :meth:`ChatModel.stream` raises.
     """
     text = ask.message.text if ask.message.text.strip() else ask.message.attachments[:ASKED_CHARACTERS]
     question = read_question(text)
     found = recall.find(question)
     notes: list[Note] = []
+    evidence: tuple[Evidence, ...] = ()
+    needs: tuple[Requirement, ...] = ()
     rule: Draft | None = None
-    asks_memory = False
+    attached = bool(ask.message.attachments)
+    asks_memory = not attached and recall.asks_memory(text)
     if found.relevant():
-        asks_memory = not ask.message.attachments and recall.asks_memory(text)
         rule = draft(question, found.parts)
         notes = make_notes(found.sentences, rule)
         used = {note.sentence.message.id for note in notes}
         evidence = tuple(item for item in found.evidence if item.message.id in used)
+        needs = () if attached else recall.required(text, evidence, rule.sources)
+        if asks_memory:
+            needs = met_by_draft(needs, question, rule)
+    elif asks_memory:
+        needs = recall.required(text, found.evidence)
+    by_rule = rule if asks_memory else None
+    if by_rule is None:
+        notes, evidence = with_pinned(notes, evidence, recall.pinned(text))
+    if notes:
         taken(recall.ledger, evidence)
-        yield Recalled(evidence)
-        yield NotesMade(tuple(str(note) for note in notes), checked=asks_memory)
+        yield Recalled(evidence, needs)
+        yield notes_made(notes, checked=by_rule is not None)
     written = Worded()
     stored: Message | None = None
     try:
-        if rule is not None and asks_memory and not trust.trusted:
-            yield from fall_back(written, rule, recall.ledger, trust.reason)
-        elif rule is not None and asks_memory:
+        if by_rule is not None and not trust.trusted:
+            yield from fall_back(written, by_rule, recall.ledger, trust.reason)
+        elif by_rule is not None:
             note_forced(recall.ledger, ModelRole.ANSWERER, trust)
-            yield from word(written, text, rule, notes, recall.ledger, model, cancel)
+            yield from word(written, text, by_rule, notes, recall.ledger, model, cancel)
         else:
             yield from _freely(written, ask, notes, recall.ledger, model, cancel)
             written.citations = tuple(cited(written.text, notes))
     finally:
         body = written.text.strip()
         if body and body != ask.earlier:
-            stored = store(NewMessage(Role.ASSISTANT, body))
-    reason = UNCHANGED if body and stored is None else written.reason.value
-    yield Replied(stored, written.citations, written.stopped, recall.ledger, reason)
+            # Memory's own answer: it is never learnt from, or an error would confirm itself.
+            origin = Origin.SAID if by_rule is None else Origin.RECALLED
+            stored = store(NewMessage(Role.ASSISTANT, body, origin=origin))
+    reason = REPEATED if written.repeated else written.reason.value
+    if body and stored is None:
+        reason = UNCHANGED
+    yield Replied(stored, written.citations, written.stopped, recall.ledger, reason, needs)
 
 
 def _freely(
@@ -112,17 +131,22 @@ def _freely(
     )
     # The state after the system prompt goes to disk: not after what the person wrote into it.
     fixed = 0 if ask.system else 1
+    stop = Stop(cancel)
     started = time.perf_counter()
     try:
-        for piece in model.stream(prompt, max_tokens=ask.max_tokens, fixed=fixed, think=think, cancel=cancel):
+        for piece in model.stream(prompt, max_tokens=ask.max_tokens, fixed=fixed, think=think, cancel=stop):
             if isinstance(piece, ThoughtDelta):
                 yield piece
-            elif isinstance(piece, TextDelta):
-                written.text += piece.text
-                yield AnswerDelta(piece.text)
-            else:
+            elif isinstance(piece, Finished):
                 count_model(ledger, piece)
                 written.reason = piece.reason
-                written.stopped = piece.reason is StopReason.CANCELLED
+                written.stopped = piece.reason is StopReason.CANCELLED and not written.repeated
+            elif not written.repeated:
+                written.text += piece.text
+                yield AnswerDelta(piece.text)
+                once = before_repeating(written.text)
+                if once is not None:
+                    written.text, written.repeated = once, True
+                    stop.set()
     finally:
         spent(ledger, "answer", started)

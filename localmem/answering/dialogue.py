@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from localmem.answering.converse import Ask, reply
 from localmem.answering.recall import Recall
+from localmem.answering.required import needs_to_keep
 from localmem.errors import BadInput
-from localmem.events import Event, Replied, SecretsNoticed, Stored
+from localmem.events import Event, NotesMade, Recalled, Replied, SecretsNoticed, Stored
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.store.branches import ROOT, Branches
-from localmem.types import Message, NewMessage, Role
+from localmem.store.replies import StoredReply
+from localmem.types import Answer, Evidence, Message, NewMessage, Origin, Role
 
 
 class Keeper(Protocol):
@@ -66,7 +68,7 @@ class Keeper(Protocol):
         """Delete a message; what followed it follows the one before it."""
         ...
 
-    def note(self, replied: Replied) -> None:
+    def note(self, message_id: int, reply: StoredReply) -> None:
         """Keep what an answer rested on and cost."""
         ...
 
@@ -168,6 +170,27 @@ class Dialogue:
         # The reply may say what is left out now: then the model is not shown it.
         yield from self._reply(path[-2], path[:-2], by, None if by.without else path[-1].text)
 
+    def keep(self, message_id: int, answer: Answer, earlier: Sequence[int] = ()) -> Message | None:
+        """Put an answer of `Memory.answer` to the same question beside a reply, as another version of it.
+
+        ``earlier``: ids of messages that tell what was so earlier. The conversation goes on from it. Returns
+        it as it is kept; None: a version says the same already.
+        """
+        branches = self._branches()
+        path = branches.path(self._known(branches, message_id, None))
+        if len(path) < 2 or path[-2].role is not Role.USER:
+            raise BadInput("This reply answers no message, so there is nothing to answer anew.")
+        versions = branches.versions(message_id)
+        text = answer.text.strip()
+        if any(message.id in versions and message.text == text for message in branches.messages):
+            return None
+        stored = self._store(NewMessage(Role.ASSISTANT, text, origin=Origin.RECALLED), path[-2])
+        replied = Replied(
+            stored, answer.citations, False, answer.ledger, answer.stop_reason, answer.requirements
+        )
+        self._note(replied, path[-2], answer.evidence, earlier)
+        return stored
+
     def go_on_from(self, message_id: int) -> None:
         """Take the conversation up at an earlier message: what is said next follows it."""
         self._keeper.leaf = self._known(self._branches(), message_id, None)
@@ -203,10 +226,37 @@ class Dialogue:
         ask = Ask(asked, history, self._keeper.system, earlier, think=by.think)
         recall = self._recall_without(self._keeper.session_id)
         recall.leave_out(by.without)
+        evidence: Sequence[Evidence] = ()
+        earlier_told: Sequence[int] = ()
         for event in reply(ask, lambda said: self._store(said, asked), recall, by.model, by.trust, by.cancel):
-            if isinstance(event, Replied) and event.message is not None:
-                self._keeper.note(event)
+            if isinstance(event, Recalled):
+                evidence = event.evidence
+            elif isinstance(event, NotesMade):
+                earlier_told = event.earlier
+            elif isinstance(event, Replied):
+                self._note(event, asked, evidence, earlier_told, by.without)
             yield event
+
+    def _note(
+        self,
+        replied: Replied,
+        asked: Message,
+        evidence: Sequence[Evidence],
+        earlier: Sequence[int],
+        without: Collection[int] = (),
+    ) -> None:
+        """Keep what an answer rested on and cost, if there is one."""
+        if replied.message is not None:
+            kept = StoredReply(
+                citations=replied.citations,
+                stop_reason=replied.stop_reason,
+                ledger=replied.ledger,
+                recalled=tuple((item.message.id, item.layer) for item in evidence),
+                earlier=tuple(earlier),
+                without=tuple(sorted(without)),
+                needs=needs_to_keep(replied.requirements, asked.text),
+            )
+            self._keeper.note(replied.message.id, kept)
 
     def _store(self, message: NewMessage, before: Message | None) -> Message:
         """Keep a message after ``before``; where that is simply the last one, it needs no saying."""

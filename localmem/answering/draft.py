@@ -23,6 +23,8 @@ QUESTION_DISCOUNT = 0.5
 CLOSE = 0.85
 """Share of the best sentence's relevance from which on a sentence speaks of the same thing."""
 _QUANTITY = re.compile(r"(?<![\w.,$€£])(\d[\d,]*)((?: [^\W\d][\w'’-]*){1,3})")
+CORRECTS = 0.75
+"""Share of the longer one's terms, dates left out, that two sentences must share to tell of one event."""
 UPDATES = 0.6
 """Share of the question that two sentences must cover for the later one to be an update of the other."""
 
@@ -145,11 +147,31 @@ def _when(sentences: Sequence[Sentence]) -> Draft:
     ranked = rank(sentences)
     best = ranked[0][0]
     dated = [sentence for score, sentence in ranked if score >= CLOSE * best and sentence.dates]
-    sentence = dated[0] if dated else ranked[0][1]
-    if sentence.dates:
-        value = str(sentence.dates[0])
-        return Draft(f"{value}. {_quote(sentence)}", (sentence,), value)
-    return _quoted([sentence])
+    first = dated[0] if dated else ranked[0][1]
+    versions = sorted((s for s in dated if _same_but_for_dates(s, first)), key=_time, reverse=True) or [first]
+    sentence = versions[0]
+    if not sentence.dates:
+        return _quoted([sentence])
+    value = str(sentence.dates[0])
+    text = f"{value}. {_quote(sentence)}"
+    earlier = tuple(s for s in versions if str(s.dates[0]) != value)[:2]
+    if not earlier:
+        return Draft(text, (sentence,), value)
+    before = " ".join(_quote(one) for one in earlier)
+    return Draft(f"{text} Earlier: {before}", (sentence, *earlier), value, earlier)
+
+
+def _same_but_for_dates(sentence: Sentence, other: Sentence) -> bool:
+    """Whether one may be a correction of the other: the same words, on another day."""
+    words, others = _dateless(sentence), _dateless(other)
+    return len(words & others) >= CORRECTS * max(len(words), len(others), 1)
+
+
+def _dateless(sentence: Sentence) -> set[str]:
+    text = sentence.text
+    for mention in reversed(sentence.dates):
+        text = text[: mention.span[0]] + text[mention.span[1] :]
+    return set(terms(text)) - set(terms(sentence.message.speaker))
 
 
 def _latest(sentences: Sequence[Sentence]) -> Draft:

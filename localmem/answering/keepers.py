@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from localmem.events import Replied
 from localmem.store import Database, SessionStore
 from localmem.store.bin import Bin
 from localmem.store.branches import Branches
 from localmem.store.desk import Desk
 from localmem.store.replies import ReplyStore, StoredReply
-from localmem.types import Message, NewMessage, NewSession, Origin, Role
+from localmem.types import Message, NewMessage, NewSession, Role
 from localmem.writing import Writer
 
 TITLE_LENGTH = 60
@@ -100,11 +99,9 @@ class StoredSession:
         """Put a message into the bin."""
         Bin(self._database, self._sessions).delete_message(message_id)
 
-    def note(self, replied: Replied) -> None:
+    def note(self, message_id: int, reply: StoredReply) -> None:
         """Keep what an answer rested on and cost."""
-        if replied.message is not None:
-            kept = StoredReply(replied.citations, replied.stop_reason, replied.ledger)
-            ReplyStore(self._database).put(replied.message.id, kept)
+        ReplyStore(self._database).put(message_id, reply)
 
 
 class Unstored:
@@ -145,7 +142,7 @@ class Unstored:
             sent_at_inferred=False,
             external_id=f"#{self._next}",
             source=CHAT_SOURCE,
-            origin=Origin.SAID,
+            origin=message.origin,
             attachments=message.attachments,
             parent=message.parent,
         )
@@ -169,5 +166,5 @@ class Unstored:
         if self.leaf == message_id:
             self.leaf = None
 
-    def note(self, replied: Replied) -> None:
+    def note(self, message_id: int, reply: StoredReply) -> None:
         """Nothing is kept of it."""

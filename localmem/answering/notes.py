@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from localmem.answering.draft import Draft, rank
 from localmem.answering.sentences import Sentence
 from localmem.dates import day_text
+from localmem.events import NotesMade
 from localmem.types import Role
 
 NOTES = 8
@@ -25,6 +26,8 @@ class Note:
     """True for the last one told, which wins over what contradicts it."""
     earlier: bool = False
     """True for what was so before the newest statement of the same thing."""
+    pinned: bool = False
+    """True for what the person pinned."""
 
     def __str__(self) -> str:
         said = self.sentence.said
@@ -32,7 +35,14 @@ class Note:
         who = message.speaker or ("user" if message.role is Role.USER else "assistant")
         when = day_text(said) if said else "undated"
         mark = " (newest)" if self.newest else " (earlier)" if self.earlier else ""
+        mark = " (pinned)" if self.pinned else mark
         return f"{when}, {who}{mark}: {self.sentence.dated_text()}"
+
+
+def notes_made(notes: Sequence[Note], *, checked: bool = False) -> NotesMade:
+    """The event that tells of notes."""
+    earlier = dict.fromkeys(note.sentence.message.id for note in notes if note.earlier)
+    return NotesMade(tuple(str(note) for note in notes), checked, tuple(earlier))
 
 
 def make_notes(sentences: Sequence[Sentence], rule: Draft) -> list[Note]:

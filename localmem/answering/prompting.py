@@ -56,7 +56,7 @@ def chat_prompt(
 ) -> list[ChatMessage]:
     """The prompt for a reply of at most ``room`` tokens.
 
-    The oldest exchanges are dropped first, then the notes.
+    The oldest exchanges are dropped first, then the notes, those that were pinned last.
 
     ``system`` is the person's own system prompt. ``earlier`` is the reply that ``text`` has already:
     another one is asked for then.
@@ -74,7 +74,7 @@ def chat_prompt(
     )
     past = [ChatMessage("user" if m.role is Role.USER else "assistant", whole(m)) for m in history]
     starts = [0, *(i for i, m in enumerate(past) if i and m.role == "user")] if past else []
-    useful = sorted(notes, key=lambda note: -note.sentence.relevance)
+    useful = sorted(notes, key=lambda note: (not note.pinned, -note.sentence.relevance))
 
     def build(pieces: int) -> list[ChatMessage]:
         kept = useful[:pieces]

@@ -53,6 +53,8 @@ _PERIOD = re.compile(
     re.IGNORECASE,
 )
 _BOUND = re.compile(r"\b(since|from|after|before|until|till|by|and|to) (?:the )?$", re.IGNORECASE)
+ASKS = ("?", "？", "؟")
+"""What a question ends with."""
 _ASKING = re.compile(
     r"\s*(?:who|whose|what|when|where|which|why|how|do you (?:remember|know)|did|does|was|were|is|are"
     r"|have|has)\b",
@@ -102,7 +104,7 @@ def read_question(text: str) -> Question:
 
 def is_question(text: str) -> bool:
     """Whether a text asks: by its mark or its first word."""
-    return text.rstrip().endswith(("?", "？", "؟")) or bool(_ASKING.match(text))
+    return text.rstrip().endswith(ASKS) or bool(_ASKING.match(text))
 
 
 def period_of(text: str, asked: date) -> tuple[Days, str]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localmem.answering.accounting import opened_ledger, spent
+from localmem.answering.notes import Note
+from localmem.answering.pinned import pinned_notes
 from localmem.answering.question import Kind, Question, is_question, read_question
+from localmem.answering.required import LONGEST, Require
 from localmem.answering.sentences import Sentence, sentences_of
 from localmem.retrieval.asked import read
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.store import SessionStore
-from localmem.types import Evidence
+from localmem.store.pins import Pins
+from localmem.types import Evidence, Origin, Requirement
 
 RECORDS = 10
 """Messages taken as evidence for each part of a question."""
@@ -47,9 +52,14 @@ class Found:
 class Recall:
     """Searches memory for one question and keeps its ledger."""
 
-    def __init__(self, search: HybridSearch, sessions: SessionStore, only: Filter) -> None:
+    def __init__(
+        self, search: HybridSearch, sessions: SessionStore, only: Filter, require: Require, pins: Pins
+    ) -> None:
         self._search = search
+        self._sessions = sessions
+        self._pins = pins
         self._only = only
+        self._require = require
         self.ledger = opened_ledger(sessions)
         self.ledger.layers = ("raw",)
 
@@ -68,7 +78,9 @@ class Recall:
         started = time.perf_counter()
         question = read_question(text)
         records = RECORDS_TO_COUNT if question.kind is Kind.COUNT else RECORDS
-        hits = self._search.search(text, records, self._only)
+        # What memory itself answered is no evidence: what it rested on is. Half of what is found may be that.
+        hits = self._search.search(text, 2 * records, self._only)
+        hits = [hit for hit in hits if hit.message.origin is Origin.SAID][:records]
         close = self._search.closeness(text, [hit.message.id for hit in hits])
         evidence = [Evidence(hit.message, "raw", close.get(hit.message.id, 0.0)) for hit in hits]
         weights = self._search.matches(self._search.view(), question.terms).idf
@@ -76,6 +88,21 @@ class Recall:
         self.ledger.retrieval_calls += 1
         spent(self.ledger, "search", started)
         return evidence, sentences
+
+    def required(
+        self, text: str, evidence: Sequence[Evidence], cited: Sequence[int] = ()
+    ) -> tuple[Requirement, ...]:
+        """What a question requires, and which of the evidence meets it; nothing for what is no question."""
+        if not is_question(text) or len(text) > LONGEST:
+            return ()
+        started = time.perf_counter()
+        needs = self._require(text, [item.message.id for item in evidence], cited)
+        spent(self.ledger, "search", started)
+        return needs
+
+    def pinned(self, text: str) -> list[Note]:
+        """What the person pinned, as notes that go with a text."""
+        return pinned_notes(self._pins.all(), self._sessions, text, self._only.without)
 
     def asks_memory(self, text: str) -> bool:
         """Whether a text asks about the user or somebody who spoke, and not for something new."""

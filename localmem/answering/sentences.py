@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from localmem.answering.question import ASKS
 from localmem.dates import DateMention, dates_in, with_dates
 from localmem.index.tokens import terms
 from localmem.types import Evidence, Message
 
+ASKED = 0.99
+"""Share of the question that a question must have more of to be the same one, which tells nothing."""
 _END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|\n+")
 
 
@@ -58,7 +61,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def sentences_of(evidence: Sequence[Evidence], weights: Mapping[str, float]) -> list[Sentence]:
-    """Every sentence of the evidence, in order of evidence.
+    """Every sentence of the evidence, in order of evidence, but for the question itself, asked before.
 
     ``weights`` are the idf of the question's terms (:meth:`LexicalIndex.weights`).
     """
@@ -77,6 +80,8 @@ def sentences_of(evidence: Sequence[Evidence], weights: Mapping[str, float]) -> 
         have = [{*speaker, *terms(text)} for text in texts]
         around = share(set().union(*have))
         for place, (text, words) in enumerate(zip(texts, have, strict=True)):
+            if text.endswith(ASKS) and share(words) > ASKED:
+                continue
             result.append(
                 Sentence(
                     message=message,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from localmem.answering.draft import Draft
 from localmem.answering.notes import Note
+from localmem.answering.question import ASKS
 from localmem.index.tokens import terms
 from localmem.types import Role
 
@@ -71,10 +72,12 @@ def _outdated(words: set[str], draft: Draft) -> bool:
 
 
 def cited(answer: str, notes: Sequence[Note]) -> list[int]:
-    """Ids of the messages whose notes share the most words with ``answer``, best first."""
+    """Ids of the messages whose notes share the most words with ``answer``, best first; never of a question."""
     words = set(terms(answer))
     shares = []
     for note in notes:
+        if note.sentence.text.endswith(ASKS):
+            continue
         have = set(terms(str(note)))
         shorter = min(len(words), len(have))
         shares.append((len(words & have) / shorter if shorter else 0.0, note.sentence.message.id))

@@ -28,6 +28,8 @@ class Worded:
     """The user stopped the model."""
     reason: StopReason = StopReason.END
     """Why it ended."""
+    repeated: bool = False
+    """It came to repeat itself, and was stopped by us."""
 
 
 def word(

@@ -10,7 +10,8 @@ import click
 
 from localmem import __version__
 from localmem.cli.bench import bench_group
-from localmem.cli.context import Context, pass_context
+from localmem.cli.chat import chat_command
+from localmem.cli.context import Context
 from localmem.cli.damage import GroupOfCommands
 from localmem.cli.doctor import doctor_command
 from localmem.cli.evaluation import eval_group
@@ -28,7 +29,7 @@ from localmem.cli.privacy import (
 from localmem.cli.questions import ask_command, demo_command, search_command
 from localmem.cli.serving import mcp_command, serve_command
 from localmem.cli.upkeep import build_command
-from localmem.errors import BadInput, LocalmemError
+from localmem.errors import LocalmemError
 from localmem.models.network import RECORD, offline
 from localmem.privacy.secrets import Policy
 from localmem.text import printable
@@ -76,25 +77,8 @@ def cli(
         click_context.invoke(chat_command)
 
 
-@cli.command("chat")
-@click.option("--session", "session_id", type=int, metavar="ID", help="Go on with this session.")
-@click.option("--last", is_flag=True, help="Go on with the latest chat.")
-@click.option("--private", is_flag=True, help="Keep nothing of this chat; memory is recalled all the same.")
-@click.option("--web", is_flag=True, help="Show the chat in a browser on this machine.")
-@pass_context
-def chat_command(context: Context, session_id: int | None, last: bool, private: bool, web: bool) -> None:
-    """Chat in the terminal, with everything remembered."""
-    if (session_id is not None) + last + private > 1:
-        raise BadInput("Give one of --session, --last and --private.")
-    chosen = ["--last"] * last + ["--private"] * private
-    chosen += [] if session_id is None else ["--session", str(session_id)]
-    if web:
-        context.serve_chat(chosen)
-    else:
-        context.run_chat(session_id, last, private)
-
-
 for command in (
+    chat_command,
     import_command,
     sessions_command,
     show_command,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, datetime
 
+from localmem.answering.required import told_apart
 from localmem.cli.context import Context
 from localmem.disclosure.agent import Agent
 from localmem.disclosure.budget import Budget
@@ -27,17 +28,9 @@ def fixed_of(
 
 
 def requirement_lines(found: Answer) -> Iterator[str]:
-    """What the question requires and the messages that met it, a line each; none if there is but one, met.
-
-    A name that was met and stands in another requirement is not told apart.
-    """
+    """What the question requires and the messages that met it, a line each; none if there is but one, met."""
     by_id = {item.message.id: item.message for item in found.evidence}
-    whole = [need.text.lower() for need in found.requirements]
-    told = [
-        need
-        for need in found.requirements
-        if not need.met_by or not any(need.text.lower() in text != need.text.lower() for text in whole)
-    ]
+    told = told_apart(found.requirements)
     if len(told) == 1 and told[0].met_by:
         return
     for need in told:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -22,19 +20,13 @@ from rich.progress import (
 )
 
 from localmem.cli.keys import present_key
-from localmem.errors import BadInput
 from localmem.home import Home
 from localmem.memory import Memory
-from localmem.models.advice import advise, available_ram
-from localmem.models.catalog import CatalogEntry, ModelRole, find
-from localmem.models.cpus import inference_threads
-from localmem.models.library import DEFAULT_CHAT, DEFAULT_EMBEDDER
+from localmem.models.catalog import CatalogEntry
 from localmem.paths import default_database, default_home
 from localmem.privacy.secrets import Policy
 from localmem.store.connection import first_page, is_encrypted
 from localmem.text import printable
-
-_LINE = 20e6  # bits a second of a usual line, for a guess at how long fetching takes
 
 
 class _TimeIsUp(Exception):
@@ -150,73 +142,6 @@ class Context:
                     self.say(f"What has arrived is kept. Go on: localmem models pull {entry.name}")
                 raise
         self.say(f"{entry.name}: {'installed' if fresh else 'is already here'}.")
-
-    def offer_models(self) -> None:
-        """At a terminal, offer the small models that are missing; nothing is fetched without a yes."""
-        serving = (self.library.role(ModelRole.ANSWERER), self.library.role(ModelRole.EMBEDDER))
-        missing = [
-            find(name)
-            for name in serving
-            if name in (DEFAULT_CHAT, DEFAULT_EMBEDDER) and not self.library.installed(name)
-        ]
-        if not missing or not at_terminal():
-            return
-        size = sum(entry.size for entry in missing)
-        minutes = max(round(size * 8 / _LINE / 60), 1)
-        names = " and ".join(entry.name for entry in missing)
-        click.echo(
-            f"Not on this machine yet: {names}. {_megabytes(size)} to fetch, about {minutes} min at "
-            f"{_LINE / 1e6:.0f} Mbit/s. It is small: enough to try localmem out.\n"
-            f"For later: {advise(available_ram(), inference_threads()).reason}",
-            err=True,
-        )
-        if click.confirm("Fetch them now?", default=False, err=True):
-            for entry in missing:
-                self.pull(entry)
-
-    def run_chat(self, session_id: int | None, last: bool, private: bool = False) -> None:
-        """Open the chat. Raises ModelMissing before the screen changes.
-
-        It lies a layer above and is found by its name, so that nothing here imports a terminal library.
-        """
-        self.offer_models()
-        self.library.path(self.library.role("answerer"))
-        run: Callable[..., None] = importlib.import_module("localmem.tui").run
-        trust = self.team.standing(ModelRole.ANSWERER).trust
-        summariser = self.team.if_trusted(ModelRole.SUMMARISER, background=True)
-        memory = self.memory()
-        run(
-            memory,
-            self.library,
-            trust,
-            summariser,
-            session_id=session_id,
-            last=last,
-            private=private,
-            home=self.home,
-        )
-        if memory.empty_bin():
-            self.say("Removing what you deleted from the file…")
-        memory.purge()
-
-    def serve_chat(self, arguments: Sequence[str]) -> None:
-        """Show the chat in a browser until Ctrl+C; each tab runs it in a process of its own.
-
-        Raises :class:`BadInput` without the packages for it, ModelMissing before anything is served.
-        """
-        self.library.path(self.library.role("answerer"))
-        if is_encrypted(self.database) and self.key_file is None:
-            raise BadInput("In a browser nobody can type the passphrase. Give the key with --key-file.")
-        options = ["--db", str(self.database.absolute()), "--home", str(self.home.absolute())]
-        if self.key_file is not None:
-            options += ["--key-file", str(self.key_file.absolute())]
-        serve: Callable[..., None] = importlib.import_module("localmem.tui.web").serve
-        serve([*options, "chat", *arguments], self.say)
-
-
-def at_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _megabytes(size: int) -> str:

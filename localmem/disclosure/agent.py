@@ -150,7 +150,8 @@ class _Run:
         self._meter.release()
         found = self._coverage.gathered(self._state.evidence)
         self._enter_what_was_opened(len(found.evidence))
-        yield Recalled(found.evidence)
+        needs = self._coverage.requirements(self._state.evidence)
+        yield Recalled(found.evidence, needs)
         reason = self._controller.stop_reason
         nothing = Answer(
             text=NOTHING_FOUND,
@@ -158,7 +159,7 @@ class _Run:
             citations=(),
             evidence=found.evidence,
             notes=(),
-            requirements=self._coverage.requirements(self._state.evidence),
+            requirements=needs,
             policy=POLICY,
             stop_reason=reason,
             trace=self._trace,

@@ -88,6 +88,10 @@ _COUNTS: tuple[tuple[str, str], ...] = (
         "AND NOT EXISTS (SELECT 1 FROM layer_source WHERE entry_id = e.id)",
     ),
     (
+        "pins that no message says",
+        "SELECT count(*) FROM pin WHERE id NOT IN (SELECT pin_id FROM pin_source)",
+    ),
+    (
         "turns without a message",
         "SELECT count(*) FROM turn WHERE id NOT IN (SELECT turn_id FROM message)",
     ),

@@ -195,7 +195,7 @@ def _blank(connection: apsw.Connection, wanted: str) -> dict[str, int]:
                 (name, session_id, external_id),
             )
             changed["message.external_id"] += 1
-    for table, column in (("layer_entry", "body"), ("layer_failure", "reason")):
+    for table, column in (("layer_entry", "body"), ("layer_failure", "reason"), ("pin", "text")):
         rows: list[Any] = connection.execute(f"SELECT id, {column} FROM {table}").fetchall()
         for row_id, value in rows:
             if wanted in fold(text_from_column(value)):

@@ -109,13 +109,19 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _derived(connection: apsw.Connection, ids: Collection[int]) -> list[str]:
-    """What was made of some messages: summaries of their turns, and the bullets that name one of them."""
+    """What was made of some messages: summaries of their turns, what names one of them, what was pinned."""
+    chosen = json.dumps(sorted(ids))
     bodies = connection.execute(
         "SELECT DISTINCT e.id, e.layer, e.body FROM layer_entry e JOIN layer_source s ON s.entry_id = e.id "
         "WHERE s.message_id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(ids)),),
+        (chosen,),
     )
-    texts = []
+    pins = connection.execute(
+        "SELECT text FROM pin WHERE id IN (SELECT pin_id FROM pin_source "
+        "WHERE message_id IN (SELECT value FROM json_each(?)))",
+        (chosen,),
+    )
+    texts = [text_from_column(text) for (text,) in pins]
     for _, layer, stored in bodies:
         body = json.loads(text_from_column(stored))
         if layer == Layer.SUMMARY:

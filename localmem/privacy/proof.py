@@ -92,7 +92,7 @@ def _search(place: str, blocks: Iterable[bytes], needles: Sequence[Needle]) -> l
 def unexplained(connection: apsw.Connection, needles: Sequence[Needle]) -> list[Needle]:
     """Those that what stays does not have by right."""
     messages = "SELECT text, attachments, speaker FROM message"
-    entries = "SELECT body FROM layer_entry"
+    entries = "SELECT body FROM layer_entry UNION ALL SELECT text FROM pin"
     said = _explained(needles, Kind.SENTENCE, _texts(connection, messages))
     made = _explained(
         needles, Kind.DERIVED, (t for query in (messages, entries) for t in _texts(connection, query))
@@ -160,6 +160,7 @@ def _cells(connection: apsw.Connection, needle: Needle) -> Iterator[str]:
         ("session", "tags"),
         ("layer_entry", "body"),
         ("layer_failure", "reason"),
+        ("pin", "text"),
         ("trace", "question"),
         ("bin", "body"),
     ):

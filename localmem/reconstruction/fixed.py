@@ -93,7 +93,7 @@ def answer(
     ledger.seconds["search"] -= ledger.seconds.get("controller", 0.0)
     ledger.retrieval_calls = made.calls + 1
     taken(ledger, gathered.evidence)
-    yield Recalled(gathered.evidence)
+    yield Recalled(gathered.evidence, made.requirements)
     stopped = cancel is not None and cancel.is_set()
     nothing = Answer(
         text=NOTHING_FOUND,

@@ -9,6 +9,7 @@ from datetime import date
 from enum import StrEnum
 
 from localmem.answering.question import Kind, read_question
+from localmem.answering.required import ITS_TIME
 from localmem.dates import dates_in
 from localmem.index.tokens import STOP_WORDS, query_terms
 from localmem.retrieval.asked import read
@@ -104,7 +105,7 @@ def _needs(question: str, speakers: tuple[str, ...], asked_on: date | None) -> I
     for mention in dated:
         yield Need(NeedKind.TIME, question[slice(*mention.span)], (mention.first, mention.last))
     if not dated and (by_kind.kind is Kind.WHEN or read(question, speakers, None).wants_time):
-        yield Need(NeedKind.TIME, "its day or time")
+        yield Need(NeedKind.TIME, ITS_TIME)
 
 
 def _alternatives(question: str) -> tuple[str, ...]:

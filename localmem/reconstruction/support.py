@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localmem.answering.question import ASKS
+from localmem.answering.sentences import split_sentences
 from localmem.index.lexical import Scores
 from localmem.reconstruction.notes import Note
 from localmem.reconstruction.records import Records
-from localmem.reconstruction.requirements import Need, NeedKind
-from localmem.types import Requirement
+from localmem.reconstruction.requirements import Need, NeedKind, needs_of
+from localmem.types import Message, Requirement
 
 COVERED = 0.5
 """Share of a requirement's terms, weighted by idf, from which on a message supports it."""
@@ -60,14 +63,27 @@ class Support:
         return [need for number, need in enumerate(self.needs) if not met[number]]
 
     def table(self, records: Records, rows: Sequence[int]) -> tuple[Requirement, ...]:
-        """Each requirement with the messages of ``rows`` that meet it best; none: not found."""
+        """Each requirement with the messages of ``rows`` that meet it best; none: not found.
+
+        A message that only asks, such as the same question asked before, tells nothing and is not named.
+        """
         places = np.array(rows, np.int64)
         table = []
         for number, need in enumerate(self.needs):
             having = places[self.met[places, number]] if len(places) else places
-            best = having[np.argsort(-self.strength[having, number], kind="stable")][:METS]
-            table.append(Requirement(need.text, tuple(m.id for m in records.fetch(best.tolist()))))
+            best = having[np.argsort(-self.strength[having, number], kind="stable")]
+            telling = (m.id for m in records.fetch(best.tolist()) if not _only_asks(m))
+            table.append(Requirement(need.text, tuple(islice(telling, METS))))
         return tuple(table)
+
+
+def required(
+    question: str, records: Records, among: Sequence[int], cited: Sequence[int]
+) -> tuple[Requirement, ...]:
+    """What a question requires, with the messages ``among`` that meet it; a time also by those ``cited``."""
+    needs = needs_of(question, records.columns.names, records.asked_on)
+    rows = [row for row in map(records.row, among) if row is not None]
+    return timed(needs, Support(records, needs).table(records, rows), cited, records)
 
 
 def timed(
@@ -84,6 +100,10 @@ def timed(
         return Requirement(known.text, ids[:METS])
 
     return tuple(met(*pair) for pair in zip(needs, table, strict=True))
+
+
+def _only_asks(message: Message) -> bool:
+    return not message.attachments and all(s.endswith(ASKS) for s in split_sentences(message.text))
 
 
 def _timely(records: Records, need: Need) -> NDArray[np.bool_]:

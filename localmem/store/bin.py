@@ -38,6 +38,7 @@ class Bin:
             (row,) = _rows(connection, "SELECT * FROM session WHERE id = ?", session_id)
             body: Row = {"session": row, "leaf": _place_of(connection, row), "messages": []}
             body["messages"] = _messages(connection, "m.session_id = ?", session_id)
+            body["pins"] = _pins(connection, "m.session_id = ?", session_id)
             self._keep(connection, session.title or session.external_id, body)
             connection.execute("DELETE FROM session WHERE id = ?", (session_id,))
 
@@ -57,6 +58,7 @@ class Bin:
                 "followed": parent,
                 "moved": {m.external_id: m.parent for m in moved},
                 "messages": _messages(connection, "m.id = ?", message_id),
+                "pins": _pins(connection, "m.id = ?", message_id),
             }
             self._keep(connection, message.text, body)
             for follower in moved:
@@ -104,6 +106,8 @@ class Bin:
             raise BadInput("This session was imported again meanwhile; the deleted one stays deleted.")
         session_id = _insert(connection, "session", row)
         ids = [_put_back(connection, session_id, message) for message in body["messages"]]
+        places = {message["position"]: i for message, i in zip(body["messages"], ids, strict=True)}
+        _pin_again(connection, body, places)
         connection.execute(
             "UPDATE session SET leaf_id = (SELECT id FROM message WHERE session_id = ?1 AND position = ?2) "
             "WHERE id = ?1",
@@ -130,6 +134,7 @@ class Bin:
             }
             body["moved"] = {}
         identity = _put_back(connection, session_id, message)
+        _pin_again(connection, body, {body["messages"][0]["position"]: identity})
         for follower, parent in body["moved"].items():
             _set_parent(connection, session_id, follower, parent)
         end_of_branch = Branches(self._sessions.messages(session_id)).end_of(identity)
@@ -158,6 +163,30 @@ def _messages(connection: apsw.Connection, where: str, identity: int) -> list[Ro
         f"LEFT JOIN reply r ON r.message_id = m.id WHERE {where} ORDER BY m.position",
         identity,
     )
+
+
+def _pins(connection: apsw.Connection, where: str, identity: int) -> list[Row]:
+    """The pins that rest on nothing but some messages, with the positions of these."""
+    found = _rows(
+        connection,
+        "SELECT p.text, p.pinned_at, json_group_array(m.position) AS places FROM pin p "
+        f"JOIN pin_source s ON s.pin_id = p.id JOIN message m ON m.id = s.message_id WHERE {where} "
+        "GROUP BY p.id HAVING count(*) = (SELECT count(*) FROM pin_source o WHERE o.pin_id = p.id) "
+        "ORDER BY p.id",
+        identity,
+    )
+    return [{**row, "places": json.loads(row["places"])} for row in found]
+
+
+def _pin_again(connection: apsw.Connection, body: Row, ids: Mapping[int, int]) -> None:
+    """Pin what was pinned of messages that came back; ``ids`` has their new ids by position."""
+    for pin in body.get("pins", ()):
+        row = {"text": pin["text"], "pinned_at": pin["pinned_at"]}
+        identity = _insert(connection, "pin", row)
+        connection.executemany(
+            "INSERT INTO pin_source (pin_id, message_id) VALUES (?, ?)",
+            [(identity, ids[place]) for place in pin["places"]],
+        )
 
 
 def _put_back(connection: apsw.Connection, session_id: int, message: Row) -> int:

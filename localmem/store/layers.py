@@ -74,6 +74,15 @@ class LayerStore:
         )
         return {entry.id: entry for entry in map(_entry, rows)}
 
+    def entries_from(self, layer: Layer, messages: Sequence[int]) -> list[Entry]:
+        """Entries of one layer that were made from any of some messages."""
+        rows = self._database.connection().execute(
+            f"{_ENTRY} WHERE e.layer = ? AND e.id IN (SELECT entry_id FROM layer_source "
+            "WHERE message_id IN (SELECT value FROM json_each(?)))",
+            (layer.value, json.dumps(list(messages))),
+        )
+        return [_entry(row) for row in rows]
+
     def put(
         self,
         scope: Scope,

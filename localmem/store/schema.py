@@ -343,6 +343,33 @@ def m007_conversations(connection: apsw.Connection) -> None:
     """)
 
 
+def m008_pins(connection: apsw.Connection) -> None:
+    """Facts that the person pinned, each with the messages that say it.
+
+    A pin goes with any of them, as an entry of a layer does, and when one is changed.
+    """
+    connection.execute("""
+        CREATE TABLE pin (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            text ANY NOT NULL,
+            pinned_at TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE pin_source (
+            pin_id INTEGER NOT NULL REFERENCES pin ON DELETE CASCADE,
+            message_id INTEGER NOT NULL REFERENCES message ON DELETE CASCADE,
+            PRIMARY KEY (pin_id, message_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX pin_source_message ON pin_source (message_id);
+        CREATE TRIGGER pin_source_deleted AFTER DELETE ON pin_source BEGIN
+            DELETE FROM pin WHERE id = old.pin_id;
+        END;
+        CREATE TRIGGER pin_source_changed AFTER UPDATE OF role, speaker, text, sent_at, attachments ON message
+        BEGIN
+            DELETE FROM pin WHERE id IN (SELECT pin_id FROM pin_source WHERE message_id = old.id);
+        END;
+    """)
+
+
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     m001_sessions,
     m002_indexes,
@@ -351,4 +378,5 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     m005_summary_index,
     m006_trace_steps,
     m007_conversations,
+    m008_pins,
 )

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from localmem.models.errors import ModelTimeout
-from localmem.models.limits import Cancelled, Limits, Silence
+from localmem.models.limits import Cancelled, Limits, Silence, Stop
 
 
 class Clock:
@@ -64,3 +64,21 @@ def test_a_cancel_comes_before_a_deadline(clock: Clock) -> None:
     clock.now += 2
     with pytest.raises(Cancelled):
         limits.check()
+
+
+def test_a_stop_is_set_with_the_callers_event_and_wakes_who_waits() -> None:
+    caller = threading.Event()
+    stop = Stop(caller)
+    assert not stop.wait(0.01)
+    threading.Timer(0.02, caller.set).start()
+    assert stop.wait(10)
+    assert stop.is_set()
+
+
+def test_a_stop_of_ones_own_is_not_the_callers() -> None:
+    caller = threading.Event()
+    stop = Stop(caller)
+    stop.set()
+    assert stop.wait()
+    assert not caller.is_set()
+    assert not Stop(None).is_set()

@@ -30,6 +30,7 @@ class Engine:
         fixed: int,
         grammar: str | None,
         sampling: Sampling | None,
+        think: int,
         stopped: Callable[[], bool],
     ) -> Iterator[TextDelta | Finished]:
         quietly = messages[-1].text == "quietly"

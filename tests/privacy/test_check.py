@@ -76,6 +76,7 @@ def test_a_sound_store_is_called_sound_and_is_not_changed(large: Path, key: str 
         ("UPDATE counter SET value = 7 WHERE name = 'messages'", "messages fewer or more than counted"),
         ("DELETE FROM term WHERE text = 'word'", "1 index terms have no word"),
         ("UPDATE layer_entry SET body = '{' WHERE id = 1", "derived entries cannot be read"),
+        ("INSERT INTO pin (text, pinned_at) VALUES ('x', '')", "1 pins that no message says"),
         ("DELETE FROM migration WHERE name = 'm006_trace_steps'", "an older schema, without m006"),
     ],
 )

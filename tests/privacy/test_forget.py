@@ -20,6 +20,7 @@ from localmem.memory import Memory
 from localmem.models.hashing import HashEmbedder
 from localmem.privacy.check import check
 from localmem.privacy.finder import Finder
+from localmem.privacy.needles import needles_of
 from localmem.privacy.purge import unfinished
 from localmem.privacy.receipt import Receipt, carry_out
 from localmem.privacy.selection import select
@@ -112,6 +113,40 @@ def test_an_answer_that_rests_on_what_is_forgotten_goes_with_it(holds: Holds, st
     assert holds(store.parent, "velocipede") == []
     with Memory(store, HashEmbedder()) as memory:
         assert "What did I buy?" in texts(memory)
+
+
+def test_what_is_pinned_of_it_goes_too(holds: Holds, store: Path) -> None:
+    with Memory(store, HashEmbedder()) as memory:
+        (tandem,) = [hit.message for hit in memory.search("tandem bicycle", 1)]
+        other = next(hit.message for hit in memory.search("parrots", 5) if hit.message.id != tandem.id)
+        memory.pins.add("Rides a velocipede for two.", [tandem.id, other.id])
+        memory.pins.add("Said in Zanzibar.", [other.id])
+    assert forget(store, message_id=tandem.id).clean
+    assert holds(store.parent, "velocipede") == []
+    assert holds(store.parent, "Zanzibar") == ["memory.db"]
+    assert forget(store, matching="zanzibar").removed.rows["pin"] == 1
+    assert holds(store.parent, "Zanzibar") == []
+    with Memory(store, HashEmbedder()) as memory:
+        assert other.id in memory.messages_by_id([other.id])
+
+
+def test_the_proof_looks_for_what_was_pinned_and_a_pin_that_stays_is_no_trace(store: Path) -> None:
+    with Memory(store, HashEmbedder()) as memory:
+        tandem, other = (memory.search(words, 1)[0].message.id for words in ("tandem bicycle", "rye bread"))
+        memory.pins.add("Rides a velocipede for two.", [tandem])
+        memory.pins.add("It is a tandem.", [other])
+    database = Database(store)
+    wanted = needles_of(database.connection(), select(database, message_id=tandem))
+    database.close()
+    assert "Rides a velocipede for two." in [needle.text for needle in wanted]
+    with Memory(store, HashEmbedder()) as memory:
+        (ride,) = [hit.message.id for hit in memory.search("A tandem? lighthouse together", 1)]
+    forget(store, message_id=ride)
+    receipt = forget(store, message_id=tandem)
+    assert "tandem" in receipt.removed.words
+    assert receipt.clean
+    with Memory(store, HashEmbedder()) as memory:
+        assert [pin.text for pin in memory.pins.all()] == ["It is a tandem."]
 
 
 def test_a_text_in_names_tags_and_prompts_goes_too(holds: Holds, store: Path) -> None:

@@ -75,7 +75,7 @@ async def test_an_answer_cites_and_says_what_it_cost_and_how_far_it_is(
     server: MCPServer[Any], cats: Memory
 ) -> None:
     async with Client(server) as client:
-        cats._home.model = ScriptedModel(["Your cat is called Miso."])  # type: ignore[union-attr]
+        cats.home.model = ScriptedModel(["Your cat is called Miso."])  # type: ignore[union-attr]
         told: list[str] = []
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -215,7 +215,7 @@ async def test_a_cancelled_answer_stops_the_model_and_the_server_lives_on(
     server: MCPServer[Any], cats: Memory, patient: Callable[..., Any]
 ) -> None:
     async with Client(server) as client:
-        model = cats._home.model = patient("Your cat")  # type: ignore[union-attr]
+        model = cats.home.model = patient("Your cat")  # type: ignore[union-attr]
         asking = asyncio.create_task(client.call_tool("answer", {"question": "What is my cat called?"}))
         assert await asyncio.to_thread(model.waiting.wait, 5)
         started = time.monotonic()
