@@ -5,15 +5,36 @@ It lies above the rest: nothing in localmem imports it, and textual is loaded wh
 
 from __future__ import annotations
 
+import gc
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from localmem.answering.keepers import CHAT_SOURCE
 from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
+from localmem.models.catalog import CatalogEntry
 from localmem.models.library import Library
 from localmem.models.protocols import ChatModel
 from localmem.probing.team import Team
 from localmem.roles.trust import Trust
+from localmem.tui.failures import chat_failed
+
+__all__ = ["chat_failed", "offer", "run"]
+
+if "SSH_CONNECTION" in os.environ:
+    # Textual reads it when it is first imported. A reply that is written costs half the bytes then.
+    os.environ.setdefault("TEXTUAL_FPS", "15")
+
+
+def offer(library: Library, missing: Sequence[CatalogEntry]) -> None:
+    """Offer to fetch these models, and return when they are here or the person left."""
+    from localmem.tui.welcome import Welcome
+
+    app = Welcome(library, missing)
+    app.run()
+    if app.failure is not None:
+        raise app.failure
 
 
 def run(
@@ -33,7 +54,7 @@ def run(
     of which nothing is kept. ``trust`` says whether the model may word what memory is asked for;
     ``summariser`` makes layers in idle time; ``home`` has the person's keys and colours. What was deleted
     can be brought back until it returns; the caller empties the bin then. Raises :class:`BadInput`, before
-    anything is drawn, when there is no such session.
+    anything is drawn, when there is no such session, and the failure that ended the chat, if one did.
     """
     from localmem.tui.app import ChatApp
     from localmem.tui.models_picker import Models
@@ -41,20 +62,24 @@ def run(
     opened = session_to_open(memory, session_id, last)
     memory.empty_bin()  # of a chat that was not closed
     idle = IdleBuilder(memory.builder(summariser)) if summariser else None
+    app = ChatApp(
+        memory,
+        lambda: library.chat_model("answerer"),
+        opened,
+        trust,
+        idle,
+        private=private,
+        home=home,
+        models=Models(library, Team(library, home)) if home else None,
+    )
+    gc.freeze()  # what is imported stays: going through it, a garbage collection holds up a key for 40 ms
     try:
-        ChatApp(
-            memory,
-            lambda: library.chat_model("answerer"),
-            opened,
-            trust,
-            idle,
-            private=private,
-            home=home,
-            models=Models(library, Team(library, home)) if home else None,
-        ).run()
+        app.run()
     finally:
         if idle is not None:
             idle.close()
+    if app.failure is not None:
+        raise app.failure
 
 
 def session_to_open(memory: Memory, session_id: int | None, last: bool) -> int | None:

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
+from textual import on, work
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from localmem.errors import LocalmemError
 from localmem.memory import Memory
 from localmem.models.protocols import ChatModel
 from localmem.tui.composer import Composer
 from localmem.tui.failures import failure_text
+from localmem.tui.messages import DoneApart, StatusChanged
 from localmem.tui.talk import Talk
 from localmem.tui.text import one_line
 from localmem.tui.transcript import View
 from localmem.types import Message, Role
 
+Result = TypeVar("Result")
+
 
 class Acting(Screen[None]):
-    """A screen whose commands are in :mod:`localmem.tui.session_actions` and ``message_actions``."""
+    """A screen whose commands are the actions of the classes built on this."""
 
     memory: Memory
     talk: Talk
     edited: int | None = None
     """Id of the message that what is typed will be another version of; None: it is a new one."""
+    _aside = ""  # what was being written when the editing began
 
     @abstractmethod
     def refuse(self) -> bool:
@@ -33,6 +41,10 @@ class Acting(Screen[None]):
     @abstractmethod
     def model_or_refusal(self) -> ChatModel | None:
         """The model; without one the person is told."""
+
+    @abstractmethod
+    def ready(self) -> str:
+        """What the status line says when nothing goes on."""
 
     @abstractmethod
     async def begin(self, *, private: bool = False) -> None:
@@ -55,9 +67,13 @@ class Acting(Screen[None]):
         self.notify(text, markup=False)
 
     def editing(self, message_id: int | None) -> None:
-        """Say whether what is typed will be another version of a message."""
-        self.edited = message_id
+        """Say whether what is typed will be another version of a message; a draft comes back afterwards."""
         composer = self.query_one(Composer)
+        if message_id is not None and self.edited is None:
+            self._aside = composer.text
+        elif message_id is None and self.edited is not None and not composer.text:
+            composer.write(self._aside)
+        self.edited = message_id
         composer.border_title = "Editing: Enter sends it anew, Esc leaves it" if message_id else ""
         composer.set_class(message_id is not None, "-editing")
         self.refresh_bindings()
@@ -69,6 +85,41 @@ class Acting(Screen[None]):
         except LocalmemError as error:
             self.say(failure_text(error))
             return False
+        return True
+
+    def apart(self, act: Callable[[], Result], then: Callable[[Result], object]) -> None:
+        """Do in a thread what may take seconds, then ``then``; until that nothing else may begin."""
+        self.talk.opening = True
+        self._apart(act, then)
+
+    @work(thread=True, group="apart", exit_on_error=False)
+    def _apart(self, act: Callable[[], Result], then: Callable[[Result], object]) -> None:
+        try:
+            done = act()
+        except LocalmemError as error:
+            self.post_message(DoneApart(partial(self.say, failure_text(error))))
+        else:
+            self.post_message(DoneApart(partial(then, done)))
+
+    def on_done_apart(self, message: DoneApart) -> None:
+        """Other things may begin again."""
+        self.talk.opening = False
+        self.post_message(StatusChanged(self.ready()))
+        message.then()
+
+    @on(Worker.StateChanged)
+    def _apart_failed(self, event: Worker.StateChanged) -> None:
+        if event.worker.group == "apart" and event.state is WorkerState.ERROR:
+            self.talk.opening = False
+
+    def go_to(self, message_id: int) -> bool:
+        """Select a message of the session that is open, wherever it stands; whether that may be done now."""
+        if any(view.message and view.message.id == message_id for view in self.talk.transcript.views):
+            self.talk.transcript.focus_message(message_id)
+        elif self.refuse():
+            return False
+        else:
+            self.talk.reopen(message_id)
         return True
 
     def selected(self) -> View | None:

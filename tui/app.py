@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from textual.app import App
 from textual.events import Event, InputEvent, Paste
 from textual.screen import Screen
 
@@ -14,14 +13,16 @@ from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import TRUSTED, Trust
+from localmem.tui.application import Application
 from localmem.tui.chat import ChatScreen
+from localmem.tui.commands import BY_NAME
 from localmem.tui.keymap import read_keymap
 from localmem.tui.models_picker import Models
 from localmem.tui.settings import read_theme, write_theme
 from localmem.tui.themes import DARK, THEMES
 
 
-class ChatApp(App[None]):
+class ChatApp(Application[None]):
     """The chat.
 
     ``load_model`` is called in a thread after the first frame, and again on the next message when it
@@ -30,8 +31,6 @@ class ChatApp(App[None]):
     """
 
     TITLE = "localmem"
-    CSS_PATH = "localmem.tcss"
-    ENABLE_COMMAND_PALETTE = False  # the screen opens its own
 
     def __init__(
         self,
@@ -53,9 +52,6 @@ class ChatApp(App[None]):
         """The person's own keys, by name of command."""
         self._home = home
         self._idle = idle
-        for theme in THEMES.values():
-            self.register_theme(theme)
-        self.theme = DARK.name
         self._problems = self._read_home()
         self.chat = ChatScreen(memory, load_model, session_id, trust, idle, private=private)
 
@@ -74,7 +70,7 @@ class ChatApp(App[None]):
         """The chat."""
         return self.chat
 
-    async def action_quit(self) -> None:
+    def leave(self) -> None:
         """Leave, after a reply that is running has been stopped and stored."""
         self.chat.leave()
 
@@ -95,6 +91,9 @@ class ChatApp(App[None]):
         try:
             self.keys = read_keymap(self._home)
             self.set_keymap(self.keys)
+            for name, keys in self.keys.items():
+                if not BY_NAME[name].keys:  # no key of its own that could be changed
+                    self.bind(keys, f"screen.{BY_NAME[name].action}", show=False)
         except BadInput as error:
             problems.append(str(error))
         try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from localmem.errors import BadInput
 from localmem.text import printable
@@ -30,11 +33,46 @@ class Attachment:
         return f"{one_line(self.name, 40)} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
 
+def path_meant(text: str) -> Path:
+    """A path as it was typed, or as a terminal writes a file that is dropped on it: quoted, or as a URL."""
+    given = text.strip()
+    if given.startswith("file://"):
+        return Path(unquote(urlsplit(given).path))
+    if not os.path.lexists(os.path.expanduser(given)):
+        try:
+            words = shlex.split(given)
+        except ValueError:  # an apostrophe
+            words = []
+        if len(words) == 1:
+            given = words[0]
+    return Path(given).expanduser()
+
+
+def completed(path: str) -> tuple[str, list[str]]:
+    """A path that was begun, as far as it is clear how it goes on, and the names that it may go on to."""
+    folder, slash, begun = path.rpartition("/")
+    try:
+        with os.scandir(os.path.expanduser(folder + slash) or ".") as entries:
+            names = sorted(
+                entry.name + "/" * entry.is_dir()
+                for entry in entries
+                if entry.name.startswith(begun)
+                and entry.name == printable(entry.name)  # others could not be typed
+                and (begun or not entry.name.startswith("."))
+            )
+    except (OSError, ValueError):
+        names = []
+    common = os.path.commonprefix(names)  # noqa: RUF071  the letters that names have in common
+    return f"{folder}{slash}{common}" if names else path, names
+
+
 def read_attachment(path: str) -> Attachment:
     """A text file. Raises :class:`BadInput` for one that is missing, too large or no text."""
-    given = Path(path.strip().strip("'\"")).expanduser()
+    given = path_meant(path)
     shown = one_line(str(given))
     try:
+        if given.exists() and not given.is_file():  # to open a pipe would wait for who writes to it
+            raise BadInput(f"{shown} is {'a folder' if given.is_dir() else 'no file'}. Give one text file.")
         with given.open("rb") as file:
             data = file.read(4 * LONGEST + 1)
     except (OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer, Markdown, Static
+from textual.widgets import Footer, Static
 from textual.worker import Worker, WorkerState
 
 from localmem.answering.keepers import CHAT_SOURCE, TITLE_LENGTH
@@ -42,6 +42,7 @@ from localmem.tui.status import StatusBar
 from localmem.tui.talk import Talk
 from localmem.tui.text import backlog_text, one_line
 from localmem.tui.views import Plain
+from localmem.tui.written import Written
 
 BACKLOG_S = 2.0
 """How often the work of idle time is told."""
@@ -83,7 +84,9 @@ class ChatScreen(MemoryActions, MessageActions):
         yield self.talk
         yield Static("", id="hints", markup=False)
         yield Static("", id="attached", markup=False)
-        yield Composer()
+        composer = Composer()
+        composer.cursor_blink = False  # each blink is sent to the terminal, also over a slow line
+        yield composer
         yield StatusBar()
         yield Footer()
 
@@ -320,17 +323,21 @@ class ChatScreen(MemoryActions, MessageActions):
         if event.state is WorkerState.ERROR:
             self.post_message(Failed(failure_text(event.worker.error)))
 
+    def action_suspend(self) -> None:
+        """Stop the process as Ctrl+Z in a shell does; a reply that is running waits too."""
+        self.app.action_suspend_process()
+
     def leave(self) -> None:
         """Exit; when a reply is running, after it has been stopped and stored."""
-        if self.talk.cancel is None:
+        if self.talk.cancel is None or self._leaving:
             self.app.exit()
             return
         self._leaving = True
         self.talk.stop()
         self.status("Stopping the reply and storing it…")
 
-    @on(Markdown.LinkClicked)
-    def _show_link(self, event: Markdown.LinkClicked) -> None:
+    @on(Written.LinkClicked)
+    def _show_link(self, event: Written.LinkClicked) -> None:
         # Nothing here opens a connection, and a link's text may hide where it leads.
         self.say(one_line(event.href))
 

@@ -20,6 +20,8 @@ class Place(StrEnum):
     LIST = "in the list of sessions"
     MODELS = "among the models"
     EVIDENCE = "in the evidence of an answer"
+    MEMORY = "among what memory holds"
+    LAYERS = "in the layers of a session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ class Command:
             self.action,
             self.label or self.about,
             show=bool(self.label),
-            priority=self.place is Place.LIST,  # the line above the list would take some of them
+            # The line above the list would take some of them; the application's own Ctrl+Q is not in the
+            # footer; what is typed after a key that moves the focus is for what has it then, however fast.
+            priority=self.place in (Place.LIST, Place.MEMORY) or self.name in ("quit", "back", "messages"),
             id=self.name,
         )
 
@@ -70,23 +74,35 @@ COMMANDS: Sequence[Command] = (
     Command("fork", "Go on from the selected message; what came later stays"),
     Command("delete", "Delete the selected message, or the last one"),
     Command("undo", "Bring back what was deleted last"),
-    Command("copy", "Copy the selected message, or the last answer", "f5"),
+    Command("copy", "Copy the selected message, the last answer, or all", "f5", argument="[all]"),
     Command("code", "Copy a code block: the last one, or number N", "f9", argument="[N]"),
+    Command("find", "Find words in this chat", "ctrl+f", argument="[WORDS]"),
+    Command("first", "Go to the first message", "ctrl+home"),
+    Command("last", "Go to the last message", "ctrl+end"),
     Command("evidence", "What an answer rests on, and how it was found", "ctrl+t"),
     Command("memory", "Look at what memory holds", "f3", argument="[WORDS]"),
+    Command("pin", "Have the model always know the selected message, or what you said last"),
     Command("attach", "Attach a text file", argument="PATH"),
+    Command("editor", "Write with your own editor", "f12"),
     Command("detach", "Take the last attachment away"),
     Command("system", "Give this chat a system prompt", argument="[TEXT]"),
     Command("think", "Let the model think before it replies, or not: slower"),
     Command("rename", "Give this chat another title", "f2", argument="[TITLE]"),
     Command("tags", "Give this chat tags", argument="[TAG, TAG]"),
     Command("archive", "Put this chat away, or take it out again"),
+    Command("export", "Write this chat to a file", argument="[FILE]"),
     Command("delete-chat", "Delete this chat"),
     Command("models", "Look at the models, and choose who does what", "ctrl+l"),
-    Command("theme", "Change the colours: dark, light, contrast", "f8", argument="[NAME]"),
+    Command(
+        "theme",
+        "Change the colours: dark, light, contrast; plain has no lines and boxes",
+        "f8",
+        argument="[NAME]",
+    ),
     Command("help", "Keys and commands", "f1", label="Help"),
     Command("palette", "Choose a command", "ctrl+p", slash=False, label="Commands"),
     Command("messages", "Go to the messages", "ctrl+up", slash=False),
+    Command("suspend", "Go to the shell; fg comes back"),
     Command("quit", "Quit", "ctrl+q", label="Quit"),
     Command("open", "Open or close what is attached or cited", "enter", Place.MESSAGE, slash=False),
     *(
@@ -99,6 +115,7 @@ COMMANDS: Sequence[Command] = (
             ("fork", "Go on from here", "f", "Fork", "fork"),
             ("evidence", "What it rests on", "v", "Evidence", "evidence"),
             ("copy", "Copy", "c", "Copy", "copy"),
+            ("pin", "Pin it, or take the pin away", "p", "Pin", "pin"),
             ("code", "Copy its last code block", "y", "", "code"),
             ("delete", "Delete", "x,delete", "Delete", "delete"),
             ("undo", "Bring back what was deleted last", "u,ctrl+z", "", "undo"),
@@ -106,11 +123,41 @@ COMMANDS: Sequence[Command] = (
             ("newer", "The next version", "right", "", "version(1)"),
             ("up", "The message above", "up,k", "", "step(-1)"),
             ("down", "The message below", "down,j", "", "step(1)"),
+            ("first", "The first message", "home,g", "", "first"),
+            ("last", "The last message", "end,G", "", "last"),
+            ("find", "Find words in this chat", "/", "", "find"),
+            ("find-up", "The message above that has them", "n", "", "match(-1)"),
+            ("find-down", "The message below that has them", "N", "", "match(1)"),
         )
+    ),
+    Command(
+        "models-probe",
+        "Test what the model can be trusted with",
+        "p",
+        Place.MODELS,
+        slash=False,
+        label="Probe",
+        does="probe",
     ),
     Command("models-load", "Load the model", "l", Place.MODELS, slash=False, label="Load", does="load"),
     Command(
         "models-unload", "Free its memory", "u", Place.MODELS, slash=False, label="Unload", does="unload"
+    ),
+    *(
+        Command(f"memory-{name}", about, keys, Place.MEMORY, slash=False, label=label, does=does)
+        for name, about, keys, label, does in (
+            ("unpin", "Take a pin away", "ctrl+x", "Unpin", "unpin"),
+            ("undo", "Pin again what was taken away last", "ctrl+z", "Pin again", "pin_again"),
+        )
+    ),
+    Command(
+        "layers-pin",
+        "Pin a line, or take its pin away",
+        "p",
+        Place.LAYERS,
+        slash=False,
+        label="Pin",
+        does="pin",
     ),
     *(
         Command(f"list-{name}", about, keys, Place.LIST, slash=False, label=label, does=name)
@@ -128,7 +175,8 @@ COMMANDS: Sequence[Command] = (
         for name, about, keys, label in (
             ("more", "Ask again with more effort", "m", "Spend more"),
             ("wrong", "This is wrong: correct or forget it", "w", "Wrong"),
-            ("without", "Answer again without this message", "n", "Do not use"),
+            ("without", "Answer again without this message, or with it again", "n", "Do not use"),
+            ("keep", "Put the deeper answer into the chat", "k", "Keep"),
         )
     ),
 )

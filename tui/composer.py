@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding, BindingType
+from textual.keys import Keys
 from textual.message import Message
 from textual.widgets import TextArea
 
 from localmem.text import printable
-from localmem.tui.attachments import LONGEST, Attachment, pasted
-from localmem.tui.commands import matching
+from localmem.tui.attachments import LONG_PASTE, LONGEST, Attachment, completed, pasted
+from localmem.tui.commands import matching, read_slash
 from localmem.tui.messages import Submitted
+from localmem.tui.text import one_line
+
+# Alt+Enter is ESC and a carriage return in most terminals: Textual reads an Enter, which would send.
+ANSI_SEQUENCES_KEYS["\x1b\r"] = (Keys.ControlJ,)  # type: ignore[index]  # it is a dict
+NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter", "shift+\r")
+"""Ctrl+J comes from every terminal; the last is Shift+Enter as xterm and tmux may write it."""
+NAMES = 8
+"""Names that are told when a path may go on in several ways."""
 
 
 class Composer(TextArea):
@@ -36,7 +46,7 @@ class Composer(TextArea):
 
     def __init__(self) -> None:
         super().__init__(
-            placeholder="Say something. Enter sends, / is for commands, F1 helps.",
+            placeholder="Say something. Enter sends, Ctrl+J new line, F1 helps.",
             compact=True,
             highlight_cursor_line=False,
         )
@@ -63,7 +73,7 @@ class Composer(TextArea):
         match event.key:
             case "enter":
                 self.action_submit()
-            case "ctrl+j" | "shift+enter" | "alt+enter":
+            case key if key in NEW_LINE:
                 self.action_newline()
             case "up" if row == 0 and self._place > 0:
                 self._go_back(self._place - 1)
@@ -71,9 +81,11 @@ class Composer(TextArea):
                 self._go_back(self._place + 1)
             case "tab" if matching(self.text):
                 self.write(f"/{matching(self.text)[0].name} ")
+            case "tab" if self.text.startswith(("/attach ", "/export ")):
+                self._complete_path()
             case "backspace" if not self.text and self.attachments:
                 self.detach()
-            case "pageup" | "pagedown" if self.document.line_count == 1:
+            case "pageup" | "pagedown" if not self.max_scroll_y:
                 self.post_message(self.Paged(up=event.key == "pageup"))
             case _:
                 return
@@ -82,6 +94,8 @@ class Composer(TextArea):
 
     def action_submit(self) -> None:
         """Send what was typed."""
+        if read_slash(self.text):
+            self._keep(self.text)
         if self.text.strip() or self.attachments:
             self.post_message(Submitted(self.text))
 
@@ -90,18 +104,17 @@ class Composer(TextArea):
         self.insert("\n")
 
     def write(self, text: str) -> None:
-        """Put ``text`` in place of what was typed."""
-        self.text = text
+        """Put ``text`` in place of what was typed; Ctrl+Z takes it back."""
+        self.replace(text, (0, 0), self.document.end)
         self.move_cursor(self.document.end)
 
     def sent(self, text: str) -> None:
         """Take away ``text`` and what was attached, which is stored now; keep what was typed after it."""
         self.attachments = []
         self.post_message(self.Attached())
-        self.write(self.text.removeprefix(text))
-        if text.strip() and self._said[-1:] != [text]:
-            self._said.append(text)
-        self._place = len(self._said)
+        self.text = self.text.removeprefix(text)  # not to be taken back: it may have been private
+        self.move_cursor(self.document.end)
+        self._keep(text)
 
     def attach(self, attachment: Attachment) -> None:
         """Let a text go with the message."""
@@ -128,6 +141,29 @@ class Composer(TextArea):
             self.attach(attachment)
         elif not self._refuses(len(text)):
             self.insert(text)
+
+    @on(TextArea.Changed)
+    @on(Attached)
+    def _tell_size(self) -> None:
+        """Of a long message, how much of a model's window it takes: roughly a token for four characters."""
+        size = self.size_in_all
+        tokens = f"{size:,} characters, about {size // 4:,} tokens"
+        self.border_subtitle = tokens if size >= LONG_PASTE else ""
+
+    def _complete_path(self) -> None:
+        command, _, path = self.text.partition(" ")
+        whole, names = completed(path)
+        if whole != path:
+            self.write(f"{command} {whole}")
+        elif names:
+            more = f" … {len(names) - NAMES:,} more" if len(names) > NAMES else ""
+            self.app.notify(", ".join(one_line(name, 40) for name in names[:NAMES]) + more, markup=False)
+
+    def _keep(self, text: str) -> None:
+        """Let Up bring a text back."""
+        if text.strip() and self._said[-1:] != [text]:
+            self._said.append(text)
+        self._place = len(self._said)
 
     def _refuses(self, more: int) -> bool:
         size = self.size_in_all + more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,30 +13,33 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Resize
 from textual.message import Message as Posted
 from textual.screen import ModalScreen
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState, get_current_worker
 
+from localmem.disclosure.budget import EFFORTS, Budget
 from localmem.events import Event
 from localmem.memory import Memory
 from localmem.privacy.selection import Selection
-from localmem.tui import reading
+from localmem.steps import Step
 from localmem.tui.basis import Basis
 from localmem.tui.choice import Choice
 from localmem.tui.commands import Place, bindings
+from localmem.tui.evidence_rows import Row, rows_of
 from localmem.tui.failures import failure_text
-from localmem.tui.text import MUTED, one_line, shown, source_of
+from localmem.tui.text import one_line, shown
 from localmem.types import Message
 
+LOW = 25
+"""Rows below which only the list, the cost and a deeper answer are shown."""
 LOOK_S = 0.2
 """How often a search that is running is looked at."""
-LINE = 300
-"""Characters of a message in the list."""
 
-Ask = Callable[[threading.Event], Iterator[Event]]
-"""Asks the question again with more effort; the event cancels it."""
+Ask = Callable[[Budget, int | None, threading.Event], Iterator[Event]]
+"""Asks the question within a budget, or goes on from a trace; the event cancels it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,10 @@ class Left:
     session_id: int | None = None
     """The session to open, None: none; at this message:"""
     message_id: int | None = None
-    without: int | None = None
-    """Id of a message that the answer must do without."""
+    toggled: int | None = None
+    """Id of a message that the answer must do without, or may use again."""
+    keep: Basis | None = None
+    """That of the deeper answer, which is to go into the chat."""
     correct: Message | None = None
     """The message that the person wants to correct."""
     forgotten: bool = False
@@ -56,7 +62,7 @@ class Left:
 class RowsRead(Posted):
     """What there is to show: headings without a message, lines with the one they lead to."""
 
-    def __init__(self, rows: Sequence[tuple[Content, Message | None]]) -> None:
+    def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
         super().__init__()
 
@@ -82,11 +88,17 @@ class Evidence(ModalScreen[Left]):
     Evidence { align: center middle; }
     Evidence > Vertical { width: 96%; max-width: 130; height: 92%; border: round $border; padding: 0 1;
         background: $surface; }
-    Evidence #about { color: $text-muted; height: auto; max-height: 3; }
+    Evidence #question { height: 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
+    Evidence #about { color: $text-muted; height: auto; max-height: 4; }
     Evidence #deeper { height: auto; max-height: 40%; display: none; border-left: outer $success;
         padding: 0 1; margin: 1 0 0 0; }
     Evidence OptionList, Evidence OptionList:focus {
-        height: 1fr; border: none; background: $surface; margin: 1 0 0 0; }
+        height: 1fr; border: none; padding: 0; background: $surface; margin: 1 0 0 0;
+        scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Evidence #whole { height: auto; max-height: 30%; border-top: solid $foreground 25%; }
+    Evidence #whole-text { color: $text-muted; }
+    Evidence.-low #whole, Evidence #whole.-empty { display: none; }
+    Evidence.-low OptionList, Evidence.-low #deeper { margin: 0; }
     Evidence OptionList > .option-list--option-highlighted,
     Evidence OptionList:focus > .option-list--option-highlighted {
         background: $block-cursor-blurred-background; color: $foreground; text-style: bold; }
@@ -100,7 +112,7 @@ class Evidence(ModalScreen[Left]):
         super().__init__()
         self._memory = memory
         self._question = one_line(question)
-        self._basis = basis
+        self._basis = self._first = basis
         self._ask = ask
         self._why_not = why_not
         self._seen: object = None
@@ -111,16 +123,23 @@ class Evidence(ModalScreen[Left]):
     def compose(self) -> ComposeResult:
         """The question and the cost, a deeper answer, the lines."""
         with Vertical():
+            yield Static(Content(self._question), id="question", markup=False)
             yield Static("", id="about", markup=False)
             with VerticalScroll(id="deeper", can_focus=False):
                 yield Static("", id="deeper-text", markup=False)
             yield OptionList(markup=False)
+            with VerticalScroll(id="whole", classes="-empty", can_focus=False):
+                yield Static("", id="whole-text", markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
         """Look now, and as long as there may be more."""
         self._look()
         self.set_interval(LOOK_S, self._look)
+
+    def on_resize(self, event: Resize) -> None:
+        """In a low window the list needs the room."""
+        self.set_class(event.size.height < LOW, "-low")
 
     def on_unmount(self) -> None:
         """Whatever closes it, a question that is being asked is given up."""
@@ -129,16 +148,35 @@ class Evidence(ModalScreen[Left]):
 
     def _look(self) -> None:
         basis = self._basis
+        self.query_one("#about", Static).update(Content(self._now()))
         size = (id(basis), basis.size)
         if size == self._seen:
             return
         self._seen = size
-        now = basis.cost if basis.over else "Looking… Esc stops." if self._cancel else "Looking…"
-        self.query_one("#about", Static).update(Content(f"{self._question}\n{now}"))
-        deeper = self.query_one("#deeper")
-        deeper.display = bool(basis.answer)
-        self.query_one("#deeper-text", Static).update(Content(shown(basis.answer)))
+        self.query_one("#deeper").display = basis.answer is not None
+        if basis.answer is not None:
+            self.query_one("#deeper-text", Static).update(Content(shown(basis.answer.text)))
+        self.refresh_bindings()
         self._read(basis)
+
+    def _now(self) -> str:
+        """What it cost; while it works, how far it is and what it may cost."""
+        basis = self._basis
+        if basis.over and basis.answer is not None:
+            return f"{basis.cost}\nm goes on from here, k keeps this answer in the chat."
+        if basis.over:
+            return basis.cost
+        if basis.budget is None:
+            return "Looking…"
+        steps = sum(isinstance(step, Step) for step in basis.steps)
+        now = f"{_count(steps, 'step')} in {time.monotonic() - basis.started:.0f} s"
+        stops = (
+            "Stopping…"
+            if self._cancel and self._cancel.is_set()
+            else "Esc stops and answers with what it has."
+        )
+        doing = "Writing the answer" if basis.recalled else "Spending more"
+        return f"{doing}: {now}. {stops}\nAt most: {limits_text(basis.budget)}."
 
     @work(thread=True, exclusive=True, group="rows", exit_on_error=False)
     def _read(self, basis: Basis) -> None:
@@ -149,16 +187,18 @@ class Evidence(ModalScreen[Left]):
     def on_rows_read(self, message: RowsRead) -> None:
         """Show the lines; the one that was highlighted stays so."""
         options = self.query_one(OptionList)
-        before = options.highlighted
+        highlighted = options.highlighted_option
+        before = self._leads.get(highlighted.id or "") if highlighted else None
         options.clear_options()
         self._leads = {str(i): lead for i, (_, lead) in enumerate(message.rows) if lead is not None}
         options.add_options(
             Option(text, id=str(i), disabled=lead is None) for i, (text, lead) in enumerate(message.rows)
         )
-        if before is not None and str(before) in self._leads:
-            options.highlighted = before
-        else:
-            options.action_first()
+        same = (int(i) for i, lead in self._leads.items() if before is not None and lead.id == before.id)
+        options.highlighted = place = next(same, None)
+        if place is None:
+            options.highlighted = min(map(int, self._leads), default=None)
+            options.scroll_home(animate=False)  # what stands above the first message is to be seen
 
     def _lead(self) -> Message | None:
         """The message of the highlighted line; without one the person is told."""
@@ -167,6 +207,14 @@ class Evidence(ModalScreen[Left]):
         if lead is None:
             self._say("Select a message first.")
         return lead
+
+    @on(OptionList.OptionHighlighted)
+    def _show_whole(self, event: OptionList.OptionHighlighted) -> None:
+        lead = self._leads.get(event.option_id or "")
+        self.query_one("#whole").set_class(lead is None, "-empty")
+        if lead is not None:
+            text = "\n".join(filter(None, (lead.text, lead.attachments)))
+            self.query_one("#whole-text", Static).update(Content(shown(text, lead.session_id or None)))
 
     # What can be done
 
@@ -188,26 +236,40 @@ class Evidence(ModalScreen[Left]):
             self.dismiss(Left(lead.session_id, lead.id, forgotten=self._forgotten))
 
     def action_more(self) -> None:
-        """Ask the same question with more effort."""
+        """Ask the same question with more effort; once that was done, go on from there with more still."""
         if self._busy():
             return
         if self._ask is None:
             self._say(self._why_not)
             return
-        self._basis, self._cancel = Basis(), threading.Event()
+        before = self._first.deeper
+        self._basis = Basis(budget=more_than(before.budget if before else None))
+        self._cancel = threading.Event()
+        self._leads = {}
         self._look()
-        self._deeper(self._ask, self._basis, self._cancel)
+        self._deeper(self._ask, self._basis, before and before.answer and before.answer.trace, self._cancel)
 
     @work(thread=True, exclusive=True, group="deeper", exit_on_error=False)
-    def _deeper(self, ask: Ask, basis: Basis, cancel: threading.Event) -> None:
-        for event in ask(cancel):
+    def _deeper(self, ask: Ask, basis: Basis, trace: int | None, cancel: threading.Event) -> None:
+        assert basis.budget is not None
+        for event in ask(basis.budget, trace, cancel):
             basis.take(event)
+        self._first.deeper = basis
+
+    def action_keep(self) -> None:
+        """Put the deeper answer into the chat."""
+        if not self._busy() and self._basis.answer is not None:
+            self.dismiss(Left(keep=self._basis, forgotten=self._forgotten))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is something to keep once more was spent."""
+        return action != "keep" or (self._basis.over and self._basis.answer is not None)
 
     def action_without(self) -> None:
-        """Have the chat answer again without this message."""
+        """Have the chat answer again without this message, or with it again."""
         lead = None if self._busy() else self._lead()
         if lead is not None:
-            self.dismiss(Left(without=lead.id, forgotten=self._forgotten))
+            self.dismiss(Left(toggled=lead.id, forgotten=self._forgotten))
 
     def action_wrong(self) -> None:
         """Forget a message, or say what is right."""
@@ -259,6 +321,7 @@ class Evidence(ModalScreen[Left]):
         if event.worker.group == "deeper" and done:
             self._basis.over = True
             self._cancel = None
+            self.refresh_bindings()
         if event.state is WorkerState.ERROR:
             self._basis.cost = self._basis.cost or "It failed."
             self._say(failure_text(event.worker.error))
@@ -267,46 +330,27 @@ class Evidence(ModalScreen[Left]):
         self.notify(text, markup=False)
 
 
-def rows_of(memory: Memory, basis: Basis) -> list[tuple[Content, Message | None]]:
-    """The lines of the panel; reads memory."""
-    ids = [*basis.cited, *(i for need in basis.needs for i in need.met_by), *(m.id for m in basis.recalled)]
-    found = {message.id: (message, title) for message, title in reading.sources_of(memory, ids)}
-    rows: list[tuple[Content, Message | None]] = []
-
-    def heading(text: str) -> None:
-        rows.append((Content.styled(text, "bold $text-primary"), None))
-
-    def line(begin: str, message_id: int) -> None:
-        if message_id in found:
-            rows.append((_line(begin, *found[message_id]), found[message_id][0]))
-        else:
-            rows.append((Content.styled(f"{begin}no longer there", MUTED), None))
-
-    if basis.needs:
-        heading("What the question requires")
-    for need in basis.needs:
-        begin = f"{one_line(need.text, 80)}: "
-        if not need.met_by:
-            rows.append((Content.assemble(begin, ("not found", "$text-warning")), None))
-        for message_id in need.met_by:
-            line(begin, message_id)
-    heading("Cited" if basis.cited else "Nothing is cited" if basis.over else "Nothing is cited yet")
-    for number, message_id in enumerate(basis.cited, 1):
-        line(f"[{number}] ", message_id)
-    others = [message.id for message in basis.recalled if message.id not in basis.cited]
-    if others:
-        heading("Recalled too")
-        for message_id in others:
-            line("", message_id)
-    if basis.steps:
-        heading("How it was found")
-        rows += [(Content.styled(step, MUTED), None) for step in list(basis.steps)]
-    return rows
-
-
-def _line(begin: str, message: Message, title: str) -> Content:
-    return Content.assemble(begin, (f"{source_of(message, title)}: ", MUTED), one_line(message.text, LINE))
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def more_than(budget: Budget | None) -> Budget:
+    """What may be spent next: at first what effort ``high`` may, then as much again, in as much time."""
+    high = EFFORTS["high"]
+    if budget is None:
+        return high
+    return high.but(
+        steps=budget.steps + high.steps,
+        calls=budget.calls + high.calls,
+        records=budget.records + high.records,
+        model_tokens=budget.model_tokens + high.model_tokens,
+    )
+
+
+def limits_text(budget: Budget) -> str:
+    """What an answer may cost at most."""
+    return (
+        f"{_count(budget.steps, 'step')}, {budget.calls:,} searches, "
+        f"{_count(budget.records, 'message')}, {_count(budget.model_tokens, 'token')} of the model, "
+        f"{budget.seconds / 60:.0f} min"
+    )

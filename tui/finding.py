@@ -1,4 +1,4 @@
-"""Sessions by title and tag, forgiving about what was typed."""
+"""Sessions by title and tag, forgiving about what was typed; and what a message was found for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from datetime import date, timedelta
 from textual.fuzzy import FuzzySearch
 
 from localmem.text import printable
+from localmem.tui.text import one_line
 from localmem.types import Session
 
 RANKED = 500
 """Titles that are compared closely: more that hold the letters in order are told apart by nothing."""
+
+BEFORE = 20
+"""Characters of a message that are shown before the first word that was looked for."""
 
 
 def best_titles(sessions: Iterable[Session], sought: str) -> list[Session]:
@@ -37,6 +41,21 @@ def best_titles(sessions: Iterable[Session], sought: str) -> list[Session]:
 def sought_in(session: Session) -> str:
     """What of a session is looked at."""
     return printable(" ".join((session.title or session.external_id, *session.tags)))[:300]
+
+
+def words_in(sought: str) -> re.Pattern[str] | None:
+    """What finds the words that were looked for in a text; None: there is none."""
+    words = sorted(set(sought.split()), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
+
+
+def excerpt(text: str, words: re.Pattern[str] | None) -> str:
+    """Part of a text on one line, begun shortly before the first of some words."""
+    found = words.search(text) if words else None
+    begin = max(found.start() - BEFORE, 0) if found else 0
+    if begin:
+        begin = max(text.rfind(" ", 0, begin), begin - BEFORE, 0)
+    return "…" * (begin > 0) + one_line(text[begin:])
 
 
 def by_date(sessions: Sequence[Session], today: date) -> list[tuple[str, list[Session]]]:

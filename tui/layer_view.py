@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on, work
@@ -18,10 +19,12 @@ from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState
 
 from localmem.entries import Entry, Grade, Layer, Summary
+from localmem.errors import LocalmemError
 from localmem.memory import Memory
 from localmem.steps import DEPTH, Level
+from localmem.tui.commands import Place, bindings
 from localmem.tui.failures import failure_text
-from localmem.tui.text import MUTED, label_of, one_line
+from localmem.tui.text import MUTED, PINNED, UNPINNED, label_of, one_line
 from localmem.types import Message, Session
 
 NAMES = ("L0 summaries", "L1 facts", "L2 notes", "L3 what was said")
@@ -30,7 +33,25 @@ LINES = 2000
 LINE = 300
 """Characters of a line."""
 
-Row = tuple[Content, Message | None]
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a layer."""
+
+    before: str
+    text: str
+    after: str
+    lead: Message | None
+    """The message that it leads to."""
+    sources: tuple[int, ...]
+    """Ids of all messages that say it."""
+
+    def shown(self, *, pinned: bool) -> Content:
+        """The line as it is drawn."""
+        mark = "  pinned" if pinned else ""
+        return Content.assemble(
+            (self.before, MUTED), one_line(self.text, LINE), (self.after, MUTED), (mark, "$text-warning")
+        )
 
 
 class LayerRead(Posted):
@@ -60,6 +81,7 @@ class LayerView(ModalScreen[Message | None]):
         Binding("escape", "dismiss(None)", "Back"),
         Binding("left", "turn(-1)", "Coarser"),
         Binding("right", "turn(1)", "Finer"),
+        *bindings(Place.LAYERS),
         Binding("h", "turn(-1)", show=False),
         Binding("l", "turn(1)", show=False),
         *(Binding(str(place), f"layer({place})", show=False) for place in range(len(DEPTH))),
@@ -70,7 +92,7 @@ class LayerView(ModalScreen[Message | None]):
         self._memory = memory
         self._session = session
         self._place = 0
-        self._leads: dict[str, Message] = {}
+        self._rows: Sequence[Row] = ()
         self._cancel = threading.Event()
 
     def compose(self) -> ComposeResult:
@@ -118,25 +140,43 @@ class LayerView(ModalScreen[Message | None]):
         """Show its lines."""
         if message.place != self._place:
             return
-        rows = message.rows[:LINES]
+        rows = self._rows = message.rows[:LINES]
         self._tell(
             "Nothing to tell."
             if not rows
             else f"The first {LINES:,} of {len(message.rows):,} lines; localmem show has all."
             if len(message.rows) > LINES
-            else "Enter opens the message behind a line."
+            else "Enter opens the message behind a line, p pins it."
         )
-        self._leads = {str(i): lead for i, (_, lead) in enumerate(rows) if lead is not None}
+        pinned = self._pinned()
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(
-            Option(text, id=str(i), disabled=lead is None) for i, (text, lead) in enumerate(rows)
+            Option(row.shown(pinned=_key(row) in pinned), disabled=row.lead is None) for row in rows
         )
         options.action_first()
 
+    def _pinned(self) -> set[tuple[str, tuple[int, ...]]]:
+        return {(pin.text, pin.messages) for pin in self._memory.pins.all()}
+
     @on(OptionList.OptionSelected)
     def _jump(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._leads.get(event.option_id or ""))
+        self.dismiss(self._rows[event.option_index].lead)
+
+    def action_pin(self) -> None:
+        """Pin the highlighted line, or take its pin away."""
+        options = self.query_one(OptionList)
+        place = options.highlighted
+        if place is None:
+            return
+        row = self._rows[place]
+        try:
+            pinned = self._memory.pins.toggle(row.text, row.sources)
+        except LocalmemError as error:
+            self._tell(failure_text(error))
+            return
+        options.replace_option_prompt_at_index(place, row.shown(pinned=pinned))
+        self._tell(PINNED if pinned else UNPINNED)
 
     @on(Worker.StateChanged)
     def _failed(self, event: Worker.StateChanged) -> None:
@@ -148,8 +188,7 @@ def rows_of(memory: Memory, session_id: int, level: Level, cancel: threading.Eve
     """The lines of a layer; what is missing of it is made by rule, as when it is asked for."""
     if level is Level.RAW:
         return [
-            (Content.assemble((f"{label_of(m)}: ", MUTED), one_line(m.text or m.attachments, LINE)), m)
-            for m in memory.path(session_id)
+            Row(f"{label_of(m)}: ", m.text or m.attachments, "", m, (m.id,)) for m in memory.path(session_id)
         ]
     messages = {message.id: message for message in memory.messages(session_id)}
     rows: list[Row] = []
@@ -161,14 +200,17 @@ def rows_of(memory: Memory, session_id: int, level: Level, cancel: threading.Eve
 def _entry_rows(entry: Entry, messages: dict[int, Message]) -> list[Row]:
     turn = "" if entry.scope.turn is None else f"{entry.scope.turn + 1}. "
     maker = "" if entry.grade is Grade.MODEL else "  by rule"
-    if isinstance(entry.content, Summary):
-        told = [(entry.content.text, ", ".join(entry.content.keywords), entry.messages)]
-    else:
-        told = [(bullet.text, "", bullet.messages) for bullet in entry.content]
-    rows: list[Row] = []
-    for text, words, ids in told:
-        if text:
-            after = f"  [{one_line(words)}]" if words else ""
-            line = Content.assemble((turn, MUTED), one_line(text, LINE), (after + maker, MUTED))
-            rows.append((line, next((messages[i] for i in ids if i in messages), None)))
-    return rows
+    keywords = entry.content.keywords if isinstance(entry.content, Summary) else ()
+    words = f"  [{one_line(', '.join(keywords))}]" if keywords else ""
+    return [
+        Row(turn, line.text, words + maker, _first(line.messages, messages), line.messages)
+        for line in entry.lines
+    ]
+
+
+def _first(ids: Sequence[int], messages: dict[int, Message]) -> Message | None:
+    return next((messages[i] for i in ids if i in messages), None)
+
+
+def _key(row: Row) -> tuple[str, tuple[int, ...]]:
+    return row.text.strip(), tuple(sorted(set(row.sources)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import os
 import pty
 import select
@@ -12,13 +13,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from textual.events import Key
+from textual.events import Key, MouseScrollUp
 
 from localmem.memory import Memory
 from localmem.models.hashing import HashEmbedder
@@ -28,8 +29,9 @@ from localmem.tui.composer import Composer
 
 COLUMNS, ROWS = 100, 40
 PAGES = 300
-"""Pages that are turned; a session may have fewer."""
+"""Pages that are turned up, and notches of the wheel; half as many pages are turned down again."""
 KEYS = 100
+TICK_S = 0.005
 PATIENCE_S = 120.0
 _FRAME = b"New chat"
 _COUNTED = b"in memory"
@@ -39,14 +41,18 @@ def measure(database: Path, session_id: int) -> dict[str, Any]:
     """Figures of the chat over the memory file ``database``, embedded by hash: a real file, a scripted model.
 
     ``start_s`` is from opening the file to the first frame, ``process`` the same in a terminal and from no
-    process at all, ``open_session_s`` until the end of session ``session_id`` is on the screen, ``page_ms``
-    from Page Up until the page and what comes above it is drawn, ``key_ms`` from a letter until it is.
+    process at all, ``open_session_s`` until the end of session ``session_id`` is on the screen, ``key_ms`` from
+    a letter until it is drawn. ``page_ms`` is from Page Up until the page is drawn, when one page is turned
+    at once after the other; ``down_ms`` the same of Page Down, ``wheel_ms`` of a notch of the wheel up.
+    ``stall_ms`` is how late a key was taken meanwhile.
     """
     in_terminal = _start_process(database)
     return {**asyncio.run(_measure(database, session_id)), "process": in_terminal}
 
 
 async def _measure(database: Path, session_id: int) -> dict[str, Any]:
+    gc.collect()
+    gc.freeze()  # as the chat does when it starts
     started = time.perf_counter()
     with Memory(database, HashEmbedder()) as memory:
         app = ChatApp(memory, ScriptedModel, None)
@@ -63,14 +69,40 @@ async def _measure(database: Path, session_id: int) -> dict[str, Any]:
             composer.focus()
             await _until(lambda: composer.has_focus)
             keys = [await _type(app, composer) for _ in range(KEYS)]
-            pages = await _turn_pages(app)
+            async with _stalls() as stalls:
+                pages = await _turn(app, lambda: app.post_message(Key("pageup", None)), PAGES)
+                down = lambda: app.post_message(Key("pagedown", None))
+                downs = await _turn(app, down, PAGES // 2, up=False)
+                wheel = await _turn(app, lambda: talk.transcript.post_message(_wheel(app)), PAGES)
+    gc.unfreeze()
     return {
         "start_s": start,
         "open_session_s": opened,
         "key_ms": _spread(keys),
         "page_ms": _spread(pages),
         "pages": len(pages),
+        "down_ms": _spread(downs),
+        "wheel_ms": _spread(wheel),
+        "stall_ms": _spread(stalls),
     }
+
+
+@asynccontextmanager
+async def _stalls() -> AsyncIterator[list[float]]:
+    """Seconds by which something that is due every few milliseconds comes late, as a key would."""
+    late: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            due = time.perf_counter() + TICK_S
+            await asyncio.sleep(TICK_S)
+            late.append(time.perf_counter() - due)
+
+    task = asyncio.create_task(tick())
+    try:
+        yield late
+    finally:
+        task.cancel()
 
 
 async def _type(app: ChatApp, composer: Composer) -> float:
@@ -82,25 +114,31 @@ async def _type(app: ChatApp, composer: Composer) -> float:
     return time.perf_counter() - started
 
 
-async def _turn_pages(app: ChatApp) -> list[float]:
-    """Seconds of each page, from the end of the session upwards."""
+async def _turn(app: ChatApp, act: Callable[[], object], times: int, *, up: bool = True) -> list[float]:
+    """Seconds of each scroll, one at once after the other; until there is no more, or so many ``times``."""
     transcript = app.chat.talk.transcript
     seconds: list[float] = []
-    while len(seconds) < PAGES and (transcript.first > 0 or transcript.scroll_y > 0):
-        place = (transcript.first, transcript.scroll_y)
+    while len(seconds) < times and (transcript.reading > (0, 0) if up else transcript.end < transcript.total):
         started = time.perf_counter()
-        app.post_message(Key("pageup", None))
-        await _until(lambda place=place: (transcript.first, transcript.scroll_y) != place)  # type: ignore[misc]
-        await _until(lambda: not transcript.waiting)
+        await _until(lambda: not (up and transcript.scroll_y == 0))
+        place = transcript.reading
+        act()
+        await _until(lambda place=place: transcript.reading != place)  # type: ignore[misc]
         await _drawn(app)
         seconds.append(time.perf_counter() - started)
     return seconds
 
 
+def _wheel(app: ChatApp) -> MouseScrollUp:
+    transcript = app.chat.talk.transcript
+    x, y = transcript.region.offset
+    return MouseScrollUp(transcript, 1, 1, 0, 0, 0, False, False, False, x + 1, y + 1)
+
+
 async def _drawn(app: ChatApp) -> None:
     """Wait until what has changed is on the screen."""
     done = asyncio.Event()
-    app.chat.call_after_refresh(done.set)
+    app.chat.talk.transcript.call_after_refresh(done.set)
     await done.wait()
 
 

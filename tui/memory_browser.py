@@ -1,8 +1,8 @@
-"""What memory holds: its sessions with their layers, how complete those are, and a search with filters."""
+"""What memory holds: what is pinned, the sessions with their layers, and a search with filters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -13,51 +13,46 @@ from textual.content import Content
 from textual.message import Message as Posted
 from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Footer, Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState, get_current_worker
 
-from localmem.errors import BadInput
-from localmem.layers.idle import Backlog, IdleBuilder
+from localmem.errors import BadInput, LocalmemError
+from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
+from localmem.steps import Level
+from localmem.store.pins import Pin
+from localmem.tui.commands import Place, bindings
 from localmem.tui.failures import failure_text
+from localmem.tui.finding import words_in
 from localmem.tui.layer_view import LayerView
 from localmem.tui.listing import move, page
-from localmem.tui.memory_search import Sought, read_sought
-from localmem.tui.sessions import PAUSE_S, found_line, session_line
-from localmem.tui.text import coverage_text, left_text
+from localmem.tui.memory_search import Line, Sought, read_sought
+from localmem.tui.memory_standing import Standing
+from localmem.tui.sessions import PAUSE_S, found_text, session_line
+from localmem.tui.text import MUTED, one_line, speaker
 from localmem.types import Message, Session
 
 LISTED = 2000
 """Sessions in the list; each has to be laid out before the first is seen."""
-BACKLOG_S = 2.0
-"""How often the work of idle time is told."""
-HELP = "Words to look for; after:2024-01-31 before:2024-02-28 by:NAME"
+HELP = "Words; after:2024-01-31 before:2024-02-28 by:NAME in:summary, facts, notes or raw"
 
 
 class Listed(Posted):
-    """The sessions, newest first."""
+    """Pins, the last one first, each with the message that it leads to; sessions, the newest first."""
 
-    def __init__(self, sessions: Sequence[Session]) -> None:
+    def __init__(self, pins: Sequence[tuple[Pin, Message]], sessions: Sequence[Session]) -> None:
+        self.pins = pins
         self.sessions = sessions
         super().__init__()
 
 
 class Found(Posted):
-    """Messages that were looked for, best first, each with its session's title."""
+    """What was looked for, best first."""
 
-    def __init__(self, sought: Sought, found: Sequence[tuple[Message, str]]) -> None:
+    def __init__(self, sought: Sought, found: Sequence[Line]) -> None:
         self.sought = sought
         self.found = found
-        super().__init__()
-
-
-class Told(Posted):
-    """How complete the layers are, or how far the count of it is; and the work of idle time."""
-
-    def __init__(self, layers: str | None = None, backlog: Backlog | None = None) -> None:
-        self.layers = layers
-        self.backlog = backlog
         super().__init__()
 
 
@@ -69,7 +64,6 @@ class MemoryBrowser(ModalScreen[Message | None]):
     MemoryBrowser { align: center middle; }
     MemoryBrowser > Vertical { width: 96%; max-width: 130; height: 92%; border: round $border;
         background: $surface; }
-    MemoryBrowser #stands { color: $text-muted; height: auto; padding: 0 1; }
     MemoryBrowser Input { margin: 0 1; height: 1; border: none; background: $panel; }
     MemoryBrowser OptionList { height: 1fr; border: none; background: $surface; text-wrap: nowrap;
         text-overflow: ellipsis; }
@@ -80,74 +74,39 @@ class MemoryBrowser(ModalScreen[Message | None]):
         Binding("down", "move(1)", show=False),
         Binding("pageup", "page(-1)", show=False),
         Binding("pagedown", "page(1)", show=False),
+        *bindings(Place.MEMORY),
     ]
 
     def __init__(self, memory: Memory, idle: IdleBuilder | None, sought: str = "") -> None:
         super().__init__()
         self._memory = memory
-        self._idle = idle
+        self._standing = Standing(memory, idle)
         self._typed_text = sought
         self._sought: Sought | None = None
-        self._counts = "Reading…"
-        self._layers = ""
-        self._backlog = ""
         self._pause: Timer | None = None
         self._sessions: dict[str, Session] = {}
         self._messages: dict[str, Message] = {}
+        self._pins: dict[str, Pin] = {}
+        self._unpinned: list[Pin] = []
+        self._keep: str | None = None  # id of the line to be highlighted when the list was read again
 
     def compose(self) -> ComposeResult:
         """How memory stands, a line to type in, the list."""
         with Vertical():
-            yield Static("Reading…", id="stands", markup=False)
+            yield self._standing
             yield Input(self._typed_text, placeholder=HELP, compact=True)
             yield OptionList(markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
-        """Read what is quick first; the layers are counted meanwhile."""
+        """Read the list."""
         self.query_one(OptionList).can_focus = False  # the keys are for the line; it moves the list
-        self._count_layers()
         self._look(self._typed_text)
-        if self._idle is not None:
-            self._read_backlog(self._idle)
-            self.set_interval(BACKLOG_S, lambda: self._idle and self._read_backlog(self._idle))
-
-    # How memory stands
-
-    @work(thread=True, exclusive=True, group="layers", exit_on_error=False)
-    def _count_layers(self) -> None:
-        worker = get_current_worker()
-
-        def progress(done: int, total: int) -> None:
-            if worker.is_cancelled:  # the person has left; this is the only way out of a long count
-                raise BadInput("No longer wanted.")
-            if done % 50 == 0:
-                self.post_message(Told(layers=f"Looking at the layers: {done:,} of {total:,} sessions…"))
-
-        stands = self._memory.layer_stats(progress)
-        self.post_message(Told(layers=coverage_text(stands)))
-
-    @work(thread=True, exclusive=True, group="backlog", exit_on_error=False)
-    def _read_backlog(self, idle: IdleBuilder) -> None:
-        self.post_message(Told(backlog=idle.backlog()))
-
-    def on_told(self, message: Told) -> None:
-        """Show it above the list."""
-        if message.layers is not None:
-            self._layers = message.layers
-        if message.backlog is not None:
-            self._backlog = left_text(message.backlog)
-        self._tell()
-
-    def _tell(self) -> None:
-        lines = (self._counts, self._layers, self._backlog)
-        self.query_one("#stands", Static).update(Content("\n".join(line for line in lines if line)))
-
-    # The list
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         if event.value != self._typed_text:
+            self._standing.say("")
             self._look(event.value)
 
     def _look(self, text: str) -> None:
@@ -165,18 +124,20 @@ class MemoryBrowser(ModalScreen[Message | None]):
             self._sought = read_sought(text)
         except BadInput as error:
             self._sought = None
-            self._counts = str(error)
+            self._standing.tell(str(error))
         else:
-            self._counts = "Searching…" if self._sought.words else "Add a word to look for."
+            self._standing.tell("Searching…" if self._sought.words else "Add a word to look for.")
             if self._sought.words:
                 self._find(self._sought)
-        self._tell()
 
     @work(thread=True, exclusive=True, group="list", exit_on_error=False)
     def _list(self) -> None:
+        pins = self._memory.pins.all()
+        found = self._memory.messages_by_id([max(pin.messages) for pin in pins])
+        leads = [(pin, found[max(pin.messages)]) for pin in pins if max(pin.messages) in found]
         sessions = self._memory.sessions()
         if not get_current_worker().is_cancelled:
-            self.post_message(Listed(sessions))
+            self.post_message(Listed(leads, sessions))
 
     @work(thread=True, exclusive=True, group="list", exit_on_error=False)
     def _find(self, sought: Sought) -> None:
@@ -190,26 +151,39 @@ class MemoryBrowser(ModalScreen[Message | None]):
             return
         count = sum(session.messages for session in message.sessions)
         sessions = message.sessions[:LISTED]
-        self._counts = f"{len(message.sessions):,} sessions, {count:,} messages"
+        counts = f"{len(message.sessions):,} sessions, {count:,} messages"
         if len(message.sessions) > LISTED:
-            self._counts += f" (the newest {LISTED:,} are listed)"
-        self._sessions, self._messages = {f"s{session.id}": session for session in sessions}, {}
-        self._show([session_line(session) for session in sessions])
+            counts += f" (the newest {LISTED:,} are listed)"
+        self._sessions = {f"s{session.id}": session for session in sessions}
+        self._pins = {f"p{pin.id}": pin for pin, _ in message.pins}
+        self._messages = {f"p{pin.id}": lead for pin, lead in message.pins}
+        lines = [Option(_pin_text(pin, lead), id=f"p{pin.id}") for pin, lead in message.pins]
+        if lines:
+            lines = [_heading("Pinned: the model has it with every message"), *lines, _heading("Sessions")]
+        self._show(counts, [*lines, *map(session_line, sessions)])
 
     def on_found(self, message: Found) -> None:
         """Show the messages."""
         if message.sought is not self._sought:
             return
-        self._counts = f"{len(message.found):,} messages, the best first"
-        self._messages, self._sessions = {f"m{m.session_id}-{m.id}": m for m, _ in message.found}, {}
-        self._show([found_line(found, title) for found, title in message.found])
+        # Several lines may lead to one message, so its id cannot be theirs.
+        self._messages = {str(i): line.message for i, line in enumerate(message.found)}
+        self._sessions, self._pins = {}, {}
+        words = words_in(message.sought.words)
+        texts = [found_text(line.message, line.title, line.text, words) for line in message.found]
+        self._show(_count_of(message), [Option(text, id=str(i)) for i, text in enumerate(texts)])
 
-    def _show(self, lines: Sequence[Option]) -> None:
+    def _show(self, counts: str, lines: Sequence[Option]) -> None:
+        self._standing.tell(counts)
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(lines)
-        options.action_first()
-        self._tell()
+        keep, self._keep = self._keep, None
+        if keep in self._pins or keep in self._sessions:
+            options.highlighted = options.get_option_index(keep)
+        else:
+            options.action_first()
+        self.refresh_bindings()
 
     @on(Input.Submitted)
     def _open(self) -> None:
@@ -226,6 +200,8 @@ class MemoryBrowser(ModalScreen[Message | None]):
     def _left_layers(self, message: Message | None) -> None:
         if message is not None:
             self.dismiss(message)
+        elif not self._typed_text.strip():  # lines of the session may have been pinned
+            self._list_again()
 
     def action_move(self, by: int) -> None:
         """Go one line up or down."""
@@ -234,6 +210,40 @@ class MemoryBrowser(ModalScreen[Message | None]):
     def action_page(self, by: int) -> None:
         """Go one page up or down."""
         page(self.query_one(OptionList), by)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Pins are taken away where there are any in the list, and brought back after that."""
+        return {"unpin": bool(self._pins), "pin_again": bool(self._unpinned)}.get(action, True)
+
+    def action_unpin(self) -> None:
+        """Take the highlighted pin away."""
+        option = self.query_one(OptionList).highlighted_option
+        pin = self._pins.get(option.id or "") if option else None
+        if pin is None:
+            self._standing.say("Select something that is pinned first.")
+        elif self._change(lambda: self._memory.pins.remove(pin.id), "Not pinned any more."):
+            self._unpinned.append(pin)
+
+    def action_pin_again(self) -> None:
+        """Pin again what was taken away last."""
+        pin = self._unpinned.pop()
+        self._change(lambda: self._memory.pins.add(pin.text, pin.messages), "Pinned again.")
+
+    def _change(self, act: Callable[[], object], done: str) -> bool:
+        """Change the pins and read the list again, at a pin that was made; whether it could be done."""
+        try:
+            made = act()
+        except LocalmemError as error:
+            self._standing.say(failure_text(error))
+            return False
+        self._standing.say(done)
+        self._list_again(f"p{made.id}" if isinstance(made, Pin) else None)
+        return True
+
+    def _list_again(self, highlight: str | None = None) -> None:
+        option = self.query_one(OptionList).highlighted_option
+        self._keep = highlight or (option.id if option else None)
+        self._list()
 
     def action_leave(self) -> None:
         """Back to the chat; what was looked for is taken away first."""
@@ -246,5 +256,21 @@ class MemoryBrowser(ModalScreen[Message | None]):
     @on(Worker.StateChanged)
     def _failed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
-            self._counts = failure_text(event.worker.error)
-            self._tell()
+            self._standing.tell(failure_text(event.worker.error))
+
+
+def _heading(text: str) -> Option:
+    return Option(Content.styled(text, "bold $text-primary"), disabled=True)
+
+
+def _pin_text(pin: Pin, message: Message) -> Content:
+    return Content.assemble((f"{speaker(message)}: ", MUTED), one_line(pin.text))
+
+
+def _count_of(found: Found) -> str:
+    level, count = found.sought.level, len(found.found)
+    if level is Level.RAW:
+        return f"{count:,} {'message' if count == 1 else 'messages'}, the best first"
+    if not count and level is not Level.SUMMARY:
+        return f"No {level} found. They are made of a session when they are first read."
+    return f"{count:,} {'line' if count == 1 else 'lines'} of {level}, the best first"

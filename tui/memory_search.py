@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from localmem.entries import Layer
 from localmem.errors import BadInput
+from localmem.index.tokens import terms
 from localmem.memory import Memory
+from localmem.steps import Level
 from localmem.tui.text import one_line, speaker
 from localmem.types import Message
 
 FOUND = 50
-"""Messages that are shown."""
-BY_SPEAKER = 500
-"""Messages that are searched for, when only one speaker's are to be shown."""
+"""Lines that are shown."""
+LOOKED_AT = 500
+"""Messages that are searched for, when only some of them, or what was made of them, is to be shown."""
 
-_FILTER = re.compile(r"(?<!\S)(after|before|by):(\S*)")
+_FILTER = re.compile(r"(?<!\S)(after|before|by|in):(\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that was found."""
+
+    message: Message
+    """Where it was said."""
+    title: str
+    """Of the session."""
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +45,50 @@ class Sought:
     """Sent before that day."""
     by: str = ""
     """The beginning of the speaker's name, as it is shown; empty: anybody."""
+    level: Level = Level.RAW
+    """The layer that is searched."""
 
-    def find(self, memory: Memory) -> list[tuple[Message, str]]:
-        """The best messages, each with its session's title."""
+    def find(self, memory: Memory) -> list[Line]:
+        """The best lines of the layer: those made from the best messages, best first."""
+        only_some = self.by or self.level is not Level.RAW
         hits = memory.search(
-            self.words, BY_SPEAKER if self.by else FOUND, after=self.after, before=self.before
+            self.words, LOOKED_AT if only_some else FOUND, after=self.after, before=self.before
         )
         messages = [h.message for h in hits if speaker(h.message).casefold().startswith(self.by.casefold())]
-        sessions = {i: memory.session(i) for i in {message.session_id for message in messages[:FOUND]}}
+        if self.level is Level.RAW:
+            found = [(message, message.text) for message in messages[:FOUND]]
+        else:
+            found = self._made_from(memory, Layer(self.level.value), messages)[:FOUND]
+        sessions = {i: memory.session(i) for i in {message.session_id for message, _ in found}}
         titles = {i: session.title or session.external_id for i, session in sessions.items()}
-        return [(message, titles[message.session_id]) for message in messages[:FOUND]]
+        return [Line(message, titles[message.session_id], text) for message, text in found]
+
+    def _made_from(
+        self, memory: Memory, layer: Layer, messages: Sequence[Message]
+    ) -> list[tuple[Message, str]]:
+        rank = {message.id: place for place, message in enumerate(messages)}
+        words = set(terms(self.words))
+        lines = []
+        for line in memory.lines_from(layer, list(rank)):
+            best = min(rank[i] for i in line.messages if i in rank)
+            # Of a message that says much, what was asked for comes first.
+            lines.append((best, -len(words.intersection(terms(line.text))), line.text))
+        return [(messages[best], text) for best, _, text in sorted(lines)]
 
 
 def read_sought(text: str) -> Sought:
     """Take the filters out of what was typed. Raises :class:`BadInput` for one that cannot be read."""
     given: dict[str, str] = dict(_FILTER.findall(text))
     words = " ".join(_FILTER.sub(" ", text).split())
-    return Sought(words, _day(given, "after"), _day(given, "before"), given.get("by", ""))
+    return Sought(words, _day(given, "after"), _day(given, "before"), given.get("by", ""), _level(given))
+
+
+def _level(given: dict[str, str]) -> Level:
+    name = given.get("in", Level.RAW.value)
+    if name not in {level.value for level in Level}:
+        layers = ", ".join(f"in:{level.value}" for level in Level)
+        raise BadInput(f"There is no layer {one_line(name, 20)!r}. Layers: {layers}.")
+    return Level(name)
 
 
 def _day(given: dict[str, str], name: str) -> datetime | None:

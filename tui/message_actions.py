@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from localmem.text import printable
-from localmem.tui.acting import Acting
 from localmem.tui.attachments import read_attachment
+from localmem.tui.chat_actions import ChatActions
 from localmem.tui.composer import Composer
 from localmem.tui.dialogs import AskLine
-from localmem.tui.text import code_blocks
-from localmem.types import Role
+from localmem.tui.text import PINNED, UNPINNED, code_blocks, label_of
+from localmem.types import Message, Role
 
 
-class MessageActions(Acting):
+class MessageActions(ChatActions):
     """One method for each command."""
-
-    # Messages
-
-    def action_messages(self) -> None:
-        """Go to the messages, the last one first."""
-        views = self.talk.transcript.views
-        if views:
-            views[-1].focus()
-
-    def action_step(self, by: int) -> None:
-        """Go to the message above or below; below the last one is the input."""
-        views = self.talk.transcript.views
-        selected = self.selected()
-        if selected not in views:
-            return
-        place = views.index(selected) + by
-        if place >= len(views):
-            self.query_one(Composer).focus()
-        elif place >= 0:
-            views[place].focus()
 
     def action_again(self) -> None:
         """Answer again."""
@@ -54,9 +34,9 @@ class MessageActions(Acting):
             self.say("You said nothing yet.")
         elif not self.refuse() and not self.read_only():
             composer = self.query_one(Composer)
-            composer.write(printable(target.text))
-            composer.focus()
             self.editing(target.id)
+            composer.write(printable(target.text))
+            self.set_focus(composer)
 
     def action_fork(self) -> None:
         """Go on from the selected message."""
@@ -90,17 +70,36 @@ class MessageActions(Acting):
         target = self.target(None)
         if target is None:
             self.say("There is no message to delete.")
-        elif not self.refuse() and self.attempt(lambda: self.talk.dialogue.delete(target.id)):
-            private = self.talk.dialogue.private
-            self.say("Deleted." if private else "Deleted. /undo brings it back until you quit.")
-            place = self.talk.way.place(target.id)
-            self.read_history()
-            self.talk.reopen(self.talk.way.messages[place - 1].id if place and self.selected() else None)
+        elif not self.refuse():
+            self.apart(lambda: self.talk.dialogue.delete(target.id), lambda _: self._deleted(target.id))
+
+    def _deleted(self, message_id: int) -> None:
+        private = self.talk.dialogue.private
+        self.say("Deleted." if private else "Deleted. /undo brings it back until you quit.")
+        place = self.talk.way.place(message_id)
+        self.read_history()
+        self.talk.reopen(self.talk.way.messages[place - 1].id if place and self.selected() else None)
+
+    def action_pin(self) -> None:
+        """Pin the selected message, or what was said last; or take its pin away."""
+        target = self.target(None) if self.selected() else self.target(Role.USER)
+        if target is None:
+            self.say("There is no message to pin.")
+        elif self.talk.dialogue.private:
+            self.say("A private chat keeps nothing, so nothing of it can be pinned.")
+        else:
+            self.attempt(lambda: self.say(PINNED if self._toggle_pin(target) else UNPINNED))
+
+    def _toggle_pin(self, message: Message) -> bool:
+        return self.memory.pins.toggle(message.text or message.attachments, (message.id,))
 
     # Copying and attaching
 
-    def action_copy(self) -> None:
-        """Copy the selected message, or the last answer."""
+    def action_copy(self, what: str = "") -> None:
+        """Copy the selected message, or the last answer; ``all``: the whole chat."""
+        if what:
+            self._copy_all(what)
+            return
         target = self.target(None) if self.selected() else self.target(Role.ASSISTANT)
         if target is None:
             self.say("There is no answer to copy.")
@@ -118,6 +117,16 @@ class MessageActions(Acting):
         else:
             place = int(number) if number else len(blocks)
             self._copy(blocks[place - 1], f"Code block {place} of {len(blocks)}")
+
+    def _copy_all(self, what: str) -> None:
+        messages = self.talk.way.messages
+        if what != "all":
+            self.say("/copy copies a message, /copy all the whole chat.")
+        elif not messages:
+            self.say("Nothing was said yet.")
+        else:
+            texts = (f"{label_of(message)}\n{message.text}" for message in messages)
+            self._copy("\n\n".join(texts), "The whole chat")
 
     def _copy(self, text: str, what: str) -> None:
         clean = printable(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.message import Message
 
@@ -42,9 +42,11 @@ class WayRead(Message):
 class EntriesRead(Message):
     """More of the session was read, above or below what is shown."""
 
-    def __init__(self, way: Way, entries: Sequence[Entry], *, older: bool) -> None:
+    def __init__(self, way: Way, entries: Sequence[Entry], place: int, *, older: bool) -> None:
         self.way = way
         self.entries = entries
+        self.place = place
+        """Where they end if they are older, else where they begin."""
         self.older = older
         super().__init__()
 
@@ -112,6 +114,14 @@ class ReplyEnded(Message):
     """Whatever way a reply went, it is over."""
 
 
+class DoneApart(Message):
+    """What was done in a thread is done; ``then`` is what follows it."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        self.then = then
+        super().__init__()
+
+
 class StatusChanged(Message):
     """What goes on, for the status line; empty: nothing does."""
 
@@ -143,4 +153,13 @@ class MessagesFound(Message):
     def __init__(self, sought: str, found: Sequence[tuple[types.Message, str]]) -> None:
         self.sought = sought
         self.found = found
+        super().__init__()
+
+
+class SessionBack(Message):
+    """A session that was deleted, whole or in part, is back; None: it is not, and ``problem`` says why."""
+
+    def __init__(self, session: types.Session | None, problem: str = "") -> None:
+        self.session = session
+        self.problem = problem
         super().__init__()

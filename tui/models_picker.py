@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState
 
+from localmem.errors import Cancelled, LocalmemError
 from localmem.models.advice import advise, available_ram
 from localmem.models.catalog import ModelRole
 from localmem.models.cpus import inference_threads
@@ -26,10 +28,13 @@ from localmem.probing.team import CHAT_ROLES, Team
 from localmem.roles.trust import Trust
 from localmem.tui.choice import Choice
 from localmem.tui.commands import Place, bindings
+from localmem.tui.dialogs import AskLine
 from localmem.tui.failures import failure_text
 from localmem.tui.text import MUTED, one_line
 
 ROLES = (*CHAT_ROLES, ModelRole.EMBEDDER)
+_OTHER = "other"
+"""In place of a model's name: a file that is no model's of the catalogue."""
 _EMBEDDER = "Another embedder is chosen outside of the chat: localmem models use embedder NAME"
 
 
@@ -56,11 +61,21 @@ class Served:
 class ServedRead(Posted):
     """Who serves which role now, and the chat models that could."""
 
-    def __init__(self, served: Sequence[Served], installed: Sequence[str], advice: str, told: str) -> None:
+    def __init__(
+        self, served: Sequence[Served], installed: Mapping[str, str], advice: str, told: str
+    ) -> None:
         self.served = served
         self.installed = installed
         self.advice = advice
         self.told = told
+        super().__init__()
+
+
+class GotOn(Posted):
+    """What goes on has got so far."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
         super().__init__()
 
 
@@ -82,13 +97,11 @@ class ModelsPicker(ModalScreen[Trust | None]):
     ModelsPicker OptionList, ModelsPicker OptionList:focus {
         height: 1fr; border: none; padding: 0; background: $surface; background-tint: $foreground 0%;
         scrollbar-size-vertical: 1; }
-    ModelsPicker OptionList > .option-list--option-highlighted,
-    ModelsPicker OptionList:focus > .option-list--option-highlighted {
-        background: $block-cursor-blurred-background; color: $foreground; text-style: none; }
     ModelsPicker #advice { height: auto; max-height: 25%; color: $text-muted; }
-    ModelsPicker #told { height: auto; max-height: 4; }
+    ModelsPicker #told { height: auto; max-height: 6; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop"),
         Binding("escape", "leave", "Back"),
         *bindings(Place.MODELS),
     ]
@@ -97,9 +110,12 @@ class ModelsPicker(ModalScreen[Trust | None]):
         super().__init__()
         self._models = models
         self._served: dict[str, Served] = {}
-        self._installed: Sequence[str] = ()
+        self._installed: Mapping[str, str] = {}
         self._trust: Trust | None = None
         self._changing = False
+        self._at_work = ""
+        """The model that is being loaded or probed; empty: none is."""
+        self._stop = threading.Event()
 
     def compose(self) -> ComposeResult:
         """What is said, the roles, what would suit the machine."""
@@ -118,11 +134,30 @@ class ModelsPicker(ModalScreen[Trust | None]):
         if not self._changing:
             self.dismiss(self._trust)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is something to stop only while something goes on; until then nothing else can be done."""
+        if action in ("stop", "leave", "load", "unload", "probe"):
+            return bool(self._at_work) == (action == "stop")
+        return True
+
+    def action_stop(self) -> None:
+        """Stop loading or probing, in the middle of a reply too: the model is taken out of memory."""
+        self._stop.set()
+        self._tell("Stopping…")
+        self._abort(self._at_work)
+
+    def action_probe(self) -> None:
+        """Test the highlighted model."""
+        served = self._highlighted()
+        if served is not None:
+            self._begin(served.name, f"Probing {one_line(served.name)}… Esc stops.")
+            self._probe(served.name)
+
     def action_load(self) -> None:
         """Load the highlighted model."""
         served = self._highlighted()
         if served is not None:
-            self._tell(f"Loading {one_line(served.name)}…")
+            self._begin(served.name, f"Loading {one_line(served.name)}… Esc stops.")
             self._load(served.name)
 
     def action_unload(self) -> None:
@@ -133,38 +168,63 @@ class ModelsPicker(ModalScreen[Trust | None]):
 
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
+        if self._at_work or self._changing:
+            self._tell("Something else has to end first.")
+            return
         role = ROLES[event.option_index]
         if role is ModelRole.EMBEDDER:
             self._tell(_EMBEDDER)
             return
 
-        def chosen(name: str | None) -> None:
-            if name is not None:
+        def use(name: str | None) -> None:
+            if name:
                 self._tell(f"{role}: looking at {one_line(name)}…")
                 self._changing = True
                 self._use(role, name)
 
-        if not self._installed:
-            self._tell("No chat model is installed. Get one: localmem models pull NAME")
-            return
-        ways = {name: one_line(name) for name in self._installed}
+        def chosen(name: str | None) -> None:
+            if name == _OTHER:
+                self.app.push_screen(AskLine("The path of a .gguf file:"), use)
+            else:
+                use(name)
+
+        ways = {**self._installed, _OTHER: "A .gguf file of yours…"}
         self.app.push_screen(Choice(f"Which model is to be the {role}?", ways), chosen)
+
+    def _begin(self, name: str, text: str) -> None:
+        self._at_work = name
+        self._stop = threading.Event()
+        self._tell(text)
+        self.refresh_bindings()
+
+    def _end(self) -> None:
+        self._at_work = ""
+        self._changing = False
+        self.refresh_bindings()
 
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _read(self, told: str) -> None:
         library = self._models.library
         status = {model.name: model for model in library.status()}
-        installed = [model.name for model in status.values() if model.kind == "chat" and model.installed]
+        chat = [model for model in status.values() if model.kind == "chat" and model.installed]
+        installed = {model.name: f"{one_line(model.name)}  {_memory(model)}" for model in chat}
         served = [self._look(role, status[library.role(role)]) for role in ROLES]
         self.post_message(ServedRead(served, installed, _advice(), told))
 
     def _look(self, role: ModelRole, model: ModelStatus) -> Served:
-        memory = f"{model.ram / 1e9:.1f} GB" if model.ram else ""
+        memory = _memory(model)
         if not model.installed:
-            return Served(role, model.name, f"not installed: localmem models pull {model.name}", memory)
+            gone = "the file is gone: Enter chooses another model"
+            get = (
+                gone if model.name.endswith(".gguf") else f"not installed: localmem models pull {model.name}"
+            )
+            return Served(role, model.name, get, memory)
         if role is ModelRole.EMBEDDER:
             return Served(role, model.name, "finds messages by meaning", memory)
-        name, _, how = self._models.team.serving(role).partition(", ")
+        try:
+            name, _, how = self._models.team.serving(role).partition(", ")
+        except LocalmemError as error:  # a damaged file
+            return Served(role, model.name, failure_text(error), memory)
         loaded = "loaded" if self._models.library.loaded(model.name) else "not loaded"
         return Served(role, name, how, f"{memory}, {loaded}")
 
@@ -179,6 +239,25 @@ class ModelsPicker(ModalScreen[Trust | None]):
         model = self._models.library.open_chat(name)
         model.count([ChatMessage("user", "")])  # a model is loaded when it is first asked for something
         self.post_message(Changed(f"{one_line(name)} is loaded."))
+
+    @work(thread=True, exclusive=True, group="models", exit_on_error=False)
+    def _probe(self, name: str) -> None:
+        stop = self._stop
+
+        def show(role: ModelRole, done: int, total: int) -> None:
+            if stop.is_set():
+                raise Cancelled("Stopped.")
+            self.post_message(GotOn(f"Probing {one_line(name)}: {role}, {done} of {total}. Esc stops."))
+
+        standings = self._models.team.probe(name, show)
+        scores = ", ".join(f"{role} {standing.reason}" for role, standing in standings.items())
+        serves = self._models.library.role(ModelRole.ANSWERER) == name
+        trust = self._models.team.standing(ModelRole.ANSWERER).trust if serves else None
+        self.post_message(Changed(f"{one_line(name)}: {scores}.", trust))
+
+    @work(thread=True, group="abort", exit_on_error=False)
+    def _abort(self, name: str) -> None:
+        self._models.library.unload(name)
 
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _unload(self, name: str) -> None:
@@ -198,17 +277,25 @@ class ModelsPicker(ModalScreen[Trust | None]):
         self.query_one("#advice", Static).update(Content(message.advice))
         self._tell(message.told)
 
+    def on_got_on(self, message: GotOn) -> None:
+        """Show how far it is."""
+        if not self._stop.is_set():
+            self._tell(message.text)
+
     def on_changed(self, message: Changed) -> None:
         """Show what it changed."""
-        self._changing = False
+        self._end()
         self._trust = message.trust or self._trust
         self._read(message.text)
 
     @on(Worker.StateChanged)
     def _failed(self, event: Worker.StateChanged) -> None:
-        if event.state is WorkerState.ERROR:
-            self._changing = False
+        if event.state is WorkerState.ERROR and event.worker.name == "_read":
             self._tell(failure_text(event.worker.error))
+        elif event.state is WorkerState.ERROR:
+            stopped = bool(self._at_work) and self._stop.is_set()
+            self._end()
+            self._read("Stopped." if stopped else failure_text(event.worker.error))
 
     def _highlighted(self) -> Served | None:
         """The highlighted role, if a chat model serves it."""
@@ -225,6 +312,12 @@ class ModelsPicker(ModalScreen[Trust | None]):
         self.query_one("#told", Static).update(Content(text))
 
 
+def _memory(model: ModelStatus) -> str:
+    if model.ram:
+        return f"{model.ram / 1e9:.1f} GB"
+    return "damaged" if model.installed else ""
+
+
 def _line(served: Served) -> Content:
     head = Content.assemble(
         (f"{served.role:11}", "bold"), f" {one_line(served.name)}  ", (served.memory, MUTED)
@@ -235,5 +328,11 @@ def _line(served: Served) -> Content:
 def _advice(available: Callable[[], int] = available_ram) -> str:
     """Which chat model would suit the machine. It only says so: nothing is fetched from the chat."""
     advice = advise(available(), inference_threads())
-    get = f"Here would suit: localmem models pull {advice.advised}. " if advice.advised else ""
-    return get + advice.reason
+    best = next((fit for fit in advice.fits if fit.entry.name == advice.advised), None)
+    if best is None:
+        return advice.reason
+    return (
+        f"{advice.available / 1e9:.1f} GB of memory are free. Here would suit {best.entry.name} "
+        f"({best.ram / 1e9:.1f} GB, about {best.seconds:.0f} s to read 2,000 tokens): "
+        f"localmem models pull {best.entry.name}"
+    )

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from textual.content import Content
+
 from localmem.answering.dialogue import Dialogue
 from localmem.answering.prompting import REPLY_TOKENS
 from localmem.memory import Memory
-from localmem.tui.text import (
-    MARKDOWN_BLOCKS,
-    attached_line,
-    block_count,
-    cost_line,
-    end_note,
-    label_of,
-    shown,
-)
+from localmem.tui.markdown import Block, blocks_of
+from localmem.tui.text import attached_line, cost_line, end_note, label_of, shown
 from localmem.types import Message, Role, Session
 
 BATCH_MESSAGES = 24
-"""Messages that are shown at first, and read when the end of what is shown comes near: two screenfuls."""
-BATCH_CHARACTERS = 60_000
-BATCH_BLOCKS = 150
-"""Blocks of Markdown in a batch; past them messages are shown as they are, or every key would take 0.2 s."""
+"""Messages that are shown at first: a screenful or more."""
+MORE_MESSAGES = 8
+"""Messages that are read when an end of what is shown is near: no more than a key can wait for."""
+BATCH_CHARACTERS = 20_000
+"""Of their texts; with these it is a batch, however few it has."""
 
 Source = tuple[Message, str]
 """A cited message and the title of its session."""
@@ -53,8 +49,8 @@ class Entry:
     message: Message
     label: str
     text: str
-    blocks: int
-    """Blocks of Markdown; 0: to be shown as it is."""
+    blocks: Sequence[Block]
+    """The text as it is drawn; empty for what a person said."""
     attached: str
     version: str
     """``2/3``: which of its versions it is; empty: the only one."""
@@ -77,19 +73,19 @@ def read_way(memory: Memory, dialogue: Dialogue, focus: int | None = None) -> Wa
     return Way(session, dialogue.path(), dialogue.versions(), focus)
 
 
-def entries_before(memory: Memory, way: Way, end: int) -> list[Entry]:
+def entries_before(memory: Memory, way: Way, end: int, most: int = BATCH_MESSAGES) -> list[Entry]:
     """The batch of messages that ends before place ``end``, in their order."""
     start, characters = end, 0
-    while start > 0 and end - start < BATCH_MESSAGES and characters < BATCH_CHARACTERS:
+    while start > 0 and end - start < most and characters < BATCH_CHARACTERS:
         start -= 1
         characters += len(way.messages[start].text)
     return _entries(memory, way, start, end)
 
 
-def entries_after(memory: Memory, way: Way, start: int) -> list[Entry]:
+def entries_after(memory: Memory, way: Way, start: int, most: int = BATCH_MESSAGES) -> list[Entry]:
     """The batch of messages that begins at place ``start``, in their order."""
     end, characters = start, 0
-    while end < len(way.messages) and end - start < BATCH_MESSAGES and characters < BATCH_CHARACTERS:
+    while end < len(way.messages) and end - start < most and characters < BATCH_CHARACTERS:
         characters += len(way.messages[end].text)
         end += 1
     return _entries(memory, way, start, end)
@@ -111,17 +107,19 @@ def sources_of(memory: Memory, ids: Sequence[int]) -> tuple[Source, ...]:
     return tuple((found[i], titles[found[i].session_id]) for i in ids if i in found)
 
 
+def blocks_for(message: Message, text: str) -> Sequence[Block]:
+    """What is drawn of a message: an answer is Markdown. Nothing for what a person said, which is shown as it is."""
+    if message.role is Role.USER:
+        return ()
+    return blocks_of(text) if message.role is Role.ASSISTANT else (Block(Content(text)),)
+
+
 def _entries(memory: Memory, way: Way, start: int, end: int) -> list[Entry]:
     messages = way.messages[start:end]
     replies = memory.replies([message.id for message in messages])
     entries: list[Entry] = []
-    left = BATCH_BLOCKS
-    for message in reversed(messages):  # the newest are drawn as Markdown first
+    for message in messages:
         text = shown(message.text, message.session_id or None)
-        blocks = block_count(text) if message.role is Role.ASSISTANT else 0
-        if blocks > min(MARKDOWN_BLOCKS, left):
-            blocks = 0
-        left -= blocks
         kept = replies.get(message.id)
         note = end_note(kept.stop_reason, REPLY_TOKENS) if kept else ""
         entries.append(
@@ -129,11 +127,11 @@ def _entries(memory: Memory, way: Way, start: int, end: int) -> list[Entry]:
                 message=message,
                 label=label_of(message),
                 text=text,
-                blocks=blocks,
+                blocks=blocks_for(message, text),
                 attached=attached_line(message.attachments),
                 version=version_mark(way.versions.get(message.id, ()), message.id),
                 cost=cost_line(kept.ledger, note) if kept else "",
                 sources=sources_of(memory, kept.citations) if kept else (),
             )
         )
-    return entries[::-1]
+    return entries

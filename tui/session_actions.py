@@ -7,6 +7,7 @@ from localmem.tui.acting import Acting
 from localmem.tui.composer import Composer
 from localmem.tui.dialogs import AskLine, AskText
 from localmem.tui.help import KeyMap
+from localmem.tui.messages import StatusChanged
 from localmem.tui.palette import Palette
 from localmem.tui.sessions import Chosen, SessionList, tags_in
 from localmem.tui.text import one_line
@@ -24,10 +25,11 @@ class SessionActions(Acting):
 
     def action_back(self) -> None:
         """Leave what is being edited, or the messages."""
+        composer = self.query_one(Composer)
         if self.edited is not None:
-            self.query_one(Composer).write("")
+            composer.write("")
             self.editing(None)
-        self.query_one(Composer).focus()
+        self.set_focus(composer)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is something to stop only while a reply is running, else perhaps something to leave."""
@@ -161,19 +163,28 @@ class SessionActions(Acting):
             question = "The system prompt of this chat. Ctrl+S keeps it; empty means none."
             self.app.push_screen(AskText(question, self.talk.dialogue.system), instruct)
 
-    async def action_delete_chat(self) -> None:
+    def action_delete_chat(self) -> None:
         """Delete the session that is open."""
         session_id = self.kept()
-        if session_id is not None and self.attempt(lambda: self.memory.delete_session(session_id)):
-            await self.begin()
-            self.say("The chat is deleted. /undo brings it back until you quit.")
+        if session_id is not None:
+            title = self.title_of(session_id)
+            self.apart(lambda: self.memory.delete_session(session_id), lambda _: self._deleted_chat(title))
+
+    def _deleted_chat(self, title: str) -> None:
+        self.call_later(self.begin)
+        self.say(f"“{title}” is deleted. /undo brings it back until you quit.")
 
     def action_undo(self) -> None:
         """Bring back what was deleted last."""
         if self.refuse():
             return
-        found: list[int] = []
-        if self.attempt(lambda: found.append(self.memory.undo_delete())):
-            self.say("It is back.")
-            self.read_history()
-            self.talk.open(found[0])
+        if self.talk.dialogue.private:
+            self.say("Nothing of a private chat can be brought back. Ctrl+N leaves it.")
+            return
+        self.post_message(StatusChanged("Bringing it back…"))
+        self.apart(self.memory.undo_delete, self._brought_back)
+
+    def _brought_back(self, session_id: int) -> None:
+        self.say("It is back.")
+        self.read_history()
+        self.talk.open(session_id)

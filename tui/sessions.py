@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -23,9 +24,9 @@ from localmem.memory import Memory
 from localmem.tui.commands import Place, bindings
 from localmem.tui.dialogs import AskLine
 from localmem.tui.failures import failure_text
-from localmem.tui.finding import best_titles, by_date
+from localmem.tui.finding import best_titles, by_date, excerpt, words_in
 from localmem.tui.listing import move, page
-from localmem.tui.messages import MessagesFound, SessionsRead
+from localmem.tui.messages import MessagesFound, SessionBack, SessionsRead
 from localmem.tui.text import MUTED, one_line, speaker
 from localmem.types import Message, Session
 
@@ -70,8 +71,9 @@ class SessionList(ModalScreen[Chosen]):
         self._archived = False
         self._changed = False
         self._sessions: dict[str, Session] = {}
-        self._keep: str | None = None  # id of the line to be highlighted when the list was read again
+        self._keep: str | None = None  # id of the line to be highlighted when the list is read again
         self._pause: Timer | None = None
+        self._heads = self._said = ""
 
     def compose(self) -> ComposeResult:
         """A line to type in above the list."""
@@ -89,6 +91,7 @@ class SessionList(ModalScreen[Chosen]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         if event.value != self._sought:
+            self._keep, self._said = None, ""
             self._look(event.value)
 
     def _look(self, sought: str) -> None:
@@ -137,13 +140,14 @@ class SessionList(ModalScreen[Chosen]):
             return
         options = self.query_one(OptionList)
         options.add_option(Option(Content.styled("In what was said", "bold"), disabled=True))
-        options.add_options([found_line(found, title) for found, title in message.found])
+        words = words_in(message.sought)
+        options.add_options([found_line(found, title, words) for found, title in message.found])
         if options.highlighted is None:
             options.action_first()
 
     def _heading(self, count: int) -> str:
         if self._sought.strip():
-            return f"{count:,} {'title' if count == 1 else 'titles'} with these letters"
+            return f"{count or 'No'} {'title' if count == 1 else 'titles'} with these letters"
         if not count:
             return "No sessions yet."
         heading = f"{count:,} {'session' if count == 1 else 'sessions'}, newest first"
@@ -151,9 +155,8 @@ class SessionList(ModalScreen[Chosen]):
 
     def _highlight(self) -> None:
         options = self.query_one(OptionList)
-        keep, self._keep = self._keep, None
-        if keep in self._sessions:
-            options.highlighted = options.get_option_index(keep)
+        if self._keep in self._sessions:
+            options.highlighted = options.get_option_index(self._keep)
         else:
             options.action_first()
 
@@ -199,7 +202,7 @@ class SessionList(ModalScreen[Chosen]):
 
         def rename(title: str | None) -> None:
             if title and title.strip():
-                self._change(session, lambda: self._memory.desk.rename(session.id, title.strip()))
+                self._change(f"s{session.id}", lambda: self._memory.desk.rename(session.id, title.strip()))
 
         self.app.push_screen(AskLine("The title of this session", one_line(session.title)), rename)
 
@@ -211,7 +214,7 @@ class SessionList(ModalScreen[Chosen]):
 
         def tag(tags: str | None) -> None:
             if tags is not None:
-                self._change(session, lambda: self._memory.desk.tag(session.id, tags_in(tags)))
+                self._change(f"s{session.id}", lambda: self._memory.desk.tag(session.id, tags_in(tags)))
 
         old = ", ".join(session.tags)
         self.app.push_screen(AskLine("Tags, with commas between them", old), tag)
@@ -221,7 +224,10 @@ class SessionList(ModalScreen[Chosen]):
         session = self._selected()
         if session is not None:
             archived = not session.archived
-            self._change(session, lambda: self._memory.desk.archive(session.id, archived=archived))
+            goes = archived and not self._archived and not self._sought.strip()
+            keep = self._beside() if goes else f"s{session.id}"
+            if self._change(keep, lambda: self._memory.desk.archive(session.id, archived=archived)):
+                self._say(f"{'Put away' if archived else 'Taken out'}: {_title(session)}")
 
     def action_archived(self) -> None:
         """Show what was put away, or hide it again."""
@@ -231,14 +237,43 @@ class SessionList(ModalScreen[Chosen]):
 
     def action_delete(self) -> None:
         """Delete the session."""
-        session = self._selected()
-        if session is not None:
-            self._change(session, lambda: self._memory.delete_session(session.id))
-            self._say("Deleted. Ctrl+Z brings it back until you quit the chat.")
+        session, beside = self._selected(), self._beside()
+        if session is None or not self._change(beside, lambda: self._memory.delete_session(session.id)):
+            return
+        options = self.query_one(OptionList)
+        options.remove_option(f"s{session.id}")  # before the list is read: the key may come again at once
+        options.highlighted = options.get_option_index(beside) if beside else None
+        self._say(f"Deleted; until you quit, Ctrl+Z brings it back: {_title(session)}")
 
     def action_undo(self) -> None:
         """Bring back what was deleted last."""
-        self._change(None, self._memory.undo_delete)
+        self._say("Bringing it back…")
+        self._bring_back()
+
+    @work(thread=True, group="undo", exit_on_error=False)
+    def _bring_back(self) -> None:
+        try:
+            session_id = self._memory.undo_delete()
+        except LocalmemError as error:
+            self.post_message(SessionBack(None, failure_text(error)))
+        else:
+            self.post_message(SessionBack(self._memory.session(session_id)))
+
+    def on_session_back(self, message: SessionBack) -> None:
+        """Show it, or tell why it did not come."""
+        if message.session is None:
+            self._say(message.problem)
+        elif self._change(f"s{message.session.id}"):
+            self._say(f"Back again: {_title(message.session)}")
+
+    def _beside(self) -> str | None:
+        """Id of the line that follows the highlighted one, or of the one before it."""
+        options = self.query_one(OptionList)
+        here = options.highlighted
+        if here is None:
+            return None
+        lines = [*options.options[here + 1 :], *reversed(options.options[:here])]
+        return next((line.id for line in lines if line.id in self._sessions), None)
 
     def _selected(self) -> Session | None:
         highlighted = self.query_one(OptionList).highlighted_option
@@ -247,27 +282,33 @@ class SessionList(ModalScreen[Chosen]):
             self._say("Select a session first.")
         return session
 
-    def _change(self, session: Session | None, act: Callable[[], object]) -> None:
-        """Change something and read the list again."""
+    def _change(self, keep: str | None, act: Callable[[], object] = lambda: None) -> bool:
+        """Change something and read the list again, with line ``keep`` highlighted; whether it was done."""
         try:
             act()
         except LocalmemError as error:
             self._say(failure_text(error))
-            return
+            return False
         self._changed = True
-        self._keep = f"s{session.id}" if session else None
+        self._keep = keep
         self._look(self._sought)
+        return True
 
     @on(Worker.StateChanged)
     def _failed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
             self._tell(failure_text(event.worker.error))
 
-    def _tell(self, text: str) -> None:
-        self.query_one("#heading", Static).update(Content(text))
+    def _tell(self, heading: str) -> None:
+        """Say what is listed, above what was done last."""
+        self._heads = heading
+        self._say(self._said)
 
     def _say(self, text: str) -> None:
-        self.notify(text, markup=False)
+        """Say what was done; not in a window of its own, which would lie over the list."""
+        self._said = text
+        lines = filter(None, (self._heads, text))
+        self.query_one("#heading", Static).update(Content("\n".join(lines)))
 
 
 def tags_in(text: str) -> list[str]:
@@ -278,20 +319,32 @@ def tags_in(text: str) -> list[str]:
 
 def session_line(session: Session) -> Option:
     """A session in a list; its id is ``s`` and the session's."""
-    title = one_line(session.title) or one_line(session.external_id)
     tags = "".join(f" #{one_line(tag)}" for tag in session.tags)
     away = " (put away)" if session.archived else ""
     start = f"{_day(session.ended_at or session.started_at):10}  {session.messages:5,}  "
     source = f"  {one_line(session.source, 12)}" if session.source != "chat" else ""
-    content = Content.assemble((start, MUTED), title, (tags, "$text-accent"), (away + source, MUTED))
+    content = Content.assemble(
+        (start, MUTED), _title(session), (tags, "$text-accent"), (away + source, MUTED)
+    )
     return Option(content, id=f"s{session.id}")
 
 
-def found_line(message: Message, title: str) -> Option:
+def found_line(message: Message, title: str, words: re.Pattern[str] | None) -> Option:
     """A message in a list; its id is ``m``, the session's, ``-`` and its own."""
-    head = f"{_day(message.sent_at):10}  {one_line(title, 24)}, {speaker(message)}: "
-    content = Content.assemble((head, MUTED), one_line(message.text))
-    return Option(content, id=f"m{message.session_id}-{message.id}")
+    return Option(found_text(message, title, message.text, words), id=f"m{message.session_id}-{message.id}")
+
+
+def found_text(message: Message, title: str, text: str, words: re.Pattern[str] | None = None) -> Content:
+    """What was found on two lines: where it was said, and ``text`` from shortly before the words on."""
+    head = f"{_day(message.sent_at):10}  {one_line(title, 60)}, {speaker(message)}"
+    said = Content(f"  {excerpt(text, words)}")
+    if words is not None:
+        said = said.highlight_regex(words, style="bold $text-accent")
+    return Content("\n").join([Content.styled(head, MUTED), said])
+
+
+def _title(session: Session) -> str:
+    return one_line(session.title) or one_line(session.external_id)
 
 
 def _day(moment: datetime | None) -> str:

@@ -86,10 +86,6 @@ class Talk(Vertical):
         """The list of messages."""
         return self.query_one(Transcript)
 
-    def on_mount(self) -> None:
-        """Stay at the end."""
-        self.transcript.anchor()
-
     def on_unmount(self) -> None:
         """However the screen ends, a reply that is running is stopped and then stored by its thread."""
         if self.cancel is not None:
@@ -148,16 +144,18 @@ class Talk(Vertical):
         place = self.transcript.first if message.older else self.transcript.end
         self._read_more(self._way, place, older=message.older)
 
-    @work(thread=True, exclusive=True, group="more", exit_on_error=False)
+    # With a description: without one textual writes out all arguments, that is every message.
+    @work(thread=True, exclusive=True, group="more", exit_on_error=False, description="more")
     def _read_more(self, way: Way, place: int, *, older: bool) -> None:
         batch = reading.entries_before if older else reading.entries_after
-        entries = batch(self._memory, way, place)
-        self.post_message(EntriesRead(way, entries, older=older))
+        entries = batch(self._memory, way, place, reading.MORE_MESSAGES)
+        self.post_message(EntriesRead(way, entries, place, older=older))
 
     async def on_entries_read(self, message: EntriesRead) -> None:
         """Show more of the session, if it is still the same."""
         if message.way is self._way:
-            await self.transcript.extend(self._with_thoughts(message.entries), older=message.older)
+            entries = self._with_thoughts(message.entries)
+            await self.transcript.extend(entries, message.place, older=message.older)
 
     def _with_thoughts(self, entries: Sequence[Entry]) -> list[Entry]:
         """Entries with what was thought before them in this run: the file keeps none of it."""
@@ -229,11 +227,12 @@ class Talk(Vertical):
 
     def _entry_of(self, message: Message, sources: tuple[reading.Source, ...] = ()) -> Entry:
         versions = self.dialogue.versions().get(message.id, ())
+        text = shown(message.text, message.session_id or None)
         return Entry(
             message=message,
             label=label_of(message),
-            text=shown(message.text, message.session_id or None),
-            blocks=0,
+            text=text,
+            blocks=reading.blocks_for(message, text),
             attached=attached_line(message.attachments),
             version=reading.version_mark(versions, message.id),
             cost="",
@@ -260,13 +259,13 @@ class Talk(Vertical):
                 recalled = f"Reading {len(evidence)} recalled messages… Esc stops."
                 self.post_message(StatusChanged(recalled))
             case Fallback() if self._reply is not None:
-                await self._reply.withdraw()
+                self._reply.withdraw()
             case ThoughtDelta(text):
                 self.post_message(StatusChanged("Thinking… Esc stops."))
                 await (await self._replying(message.replaces)).think(text)
             case AnswerDelta(text):
                 self.post_message(StatusChanged("Writing… Esc stops."))
-                await (await self._replying(message.replaces)).write(text)
+                (await self._replying(message.replaces)).write(text)
 
     async def _goes_on(self, message: Message, replaces: int | None) -> None:
         """Bring the end of the session on the screen, and put a new message there."""

@@ -1,4 +1,4 @@
-"""What the chat shows of a text: safe for a terminal, bounded, and Markdown only where that is quick."""
+"""What the chat shows of a text: safe for a terminal, and bounded."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 
+from localmem.answering.answer import STOPPED
+from localmem.disclosure.controller import NOTHING_NEW, READY
 from localmem.entries import Layer
-from localmem.events import UNCHANGED
+from localmem.events import REPEATED, UNCHANGED
 from localmem.layers.grounding import NOTHING_TO_COVER
 from localmem.layers.idle import Backlog
 from localmem.layers.stats import LayerStats
@@ -17,26 +19,20 @@ from localmem.types import Ledger, Message, Role
 
 SHOWN_CHARACTERS = 20_000
 """Of one message; the rest stays in the store."""
-MARKDOWN_BLOCKS = 100
-"""Blocks of Markdown from which on a text is shown as it is: each is a widget, about 5 ms."""
 
-MUTED = "$foreground 60%"
+PINNED = "Pinned: the model has it with every message from now on. F3 lists what is pinned."
+UNPINNED = "Not pinned any more."
+
+MUTED = "$foreground 70%"
 """The style of what matters less, inside a text; a text of its own has ``$text-muted``."""
 
 _LINE_BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n"})
-"""Textual counts these as line ends and the Markdown parser does not: streamed text would come twice."""
+"""Textual counts these as line ends, the Markdown parser and terminals do not."""
 
 
-def markdown_parser(*, tables: bool = True) -> MarkdownIt:
+def markdown_parser() -> MarkdownIt:
     """GitHub's Markdown without what would make text vanish: HTML and link definitions (``[TODO]: x``)."""
-    parser = MarkdownIt("gfm-like", {"html": False}).disable("reference")
-    return parser if tables else parser.disable("table")
-
-
-def block_count(text: str, *, tables: bool = True) -> int:
-    """Blocks that ``text`` has as Markdown, the inner ones included."""
-    tokens = markdown_parser(tables=tables).parse(text)
-    return sum(token.block and token.nesting >= 0 and token.type != "inline" for token in tokens)
+    return MarkdownIt("gfm-like", {"html": False}).disable("reference")
 
 
 def shown(text: str, session_id: int | None = None) -> str:
@@ -129,6 +125,10 @@ def end_note(stop_reason: str, tokens: int) -> str:
         StopReason.CANCELLED.value: "stopped by you",
         StopReason.LENGTH.value: f"cut off at {tokens} tokens",
         UNCHANGED: "the same answer as before",
+        READY: "stopped: it had enough to answer",
+        NOTHING_NEW: "stopped: looking again found nothing new",
+        STOPPED: "stopped by you",
+        REPEATED: "stopped: it began to repeat itself",
     }.get(stop_reason, "")
 
 

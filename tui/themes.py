@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.theme import Theme
 
 DARK = Theme(
@@ -31,6 +33,7 @@ LIGHT = Theme(
     surface="#f4f2ed",
     panel="#e9e6df",
     dark=False,
+    variables={"text-muted": "auto 72%"},
 )
 CONTRAST = Theme(
     name="contrast",
@@ -48,5 +51,7 @@ CONTRAST = Theme(
     text_alpha=1.0,
     variables={"text-muted": "#e0e0e0", "border": "#ffffff", "border-blurred": "#b0b0b0"},
 )
+PLAIN = replace(CONTRAST, name="plain")
+"""For a screen reader or an old terminal: localmem.tcss draws no lines and boxes with it."""
 
-THEMES = {theme.name: theme for theme in (DARK, LIGHT, CONTRAST)}
+THEMES = {theme.name: theme for theme in (DARK, LIGHT, CONTRAST, PLAIN)}

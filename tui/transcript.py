@@ -1,20 +1,24 @@
-"""The scrolling list of messages: a window on the session that moves with the scroll bar."""
+"""The scrolling list of messages: a window on the session that moves with what is read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from textual.containers import VerticalScroll
+from textual.geometry import Region, Size
+from textual.layout import DockArrangeResult
 from textual.message import Message
+from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 
 from localmem.tui.reading import Entry
 from localmem.tui.views import Answer, Reply, Said, view_of
 
-NEAR = 10
-"""Lines from an end of what is mounted at which more of the session is asked for."""
-MOUNTED = 90
-"""Messages that are mounted at most: the more there are, the longer every key takes."""
+AHEAD = 1.5
+"""Screens that are mounted above and below what is seen, as far as there is so much."""
+KEPT = 2.5
+"""Screens above and below past which messages are unmounted: the more there are, the longer a layout takes."""
 
 View = Said | Answer | Reply
 
@@ -23,7 +27,7 @@ class Transcript(VerticalScroll, can_focus=False):
     """Messages of the session that is open. It stays at the end until the person scrolls up."""
 
     class MoreWanted(Message):
-        """The person came near an end of what is mounted."""
+        """An end of what is mounted is near."""
 
         def __init__(self, *, older: bool) -> None:
             self.older = older
@@ -35,9 +39,12 @@ class Transcript(VerticalScroll, can_focus=False):
         """Place in the session of the first message that is mounted."""
         self.total = 0
         """Messages that the session has."""
-        self._asked: bool | None = None  # for older ones (True) or newer ones (False); None: not asked
-        self._pinned: tuple[View, int] | None = None
-        self._moving = False
+        self.waiting = False
+        """Whether more of the session was asked for and is not drawn yet."""
+        self._at_end = True
+        self._goal: tuple[View, int] | None = None  # to be shown so many lines below the top
+        self._arranged: DockArrangeResult | None = None
+        self._regions: Mapping[Widget, Region] = {}
 
     @property
     def views(self) -> list[View]:
@@ -45,28 +52,32 @@ class Transcript(VerticalScroll, can_focus=False):
         return [child for child in self.children if isinstance(child, Said | Answer | Reply)]
 
     @property
-    def waiting(self) -> bool:
-        """Whether more of the session was asked for and is not there yet."""
-        return self._asked is not None
-
-    @property
     def end(self) -> int:
         """Place behind the last message that is mounted."""
         return self.first + len(self.views)
 
+    @property
+    def reading(self) -> tuple[int, int]:
+        """Place of the first message that is on the screen, and how many of its lines are above it."""
+        for place, view in enumerate(self.views, self.first):
+            region = self._regions.get(view)
+            if region is not None and region.bottom > self.scroll_y:
+                return place, round(self.scroll_y) - region.y
+        return self.end, 0
+
     async def begin(self, entries: Sequence[Entry] = (), first: int = 0, total: int = 0) -> None:
-        """Show part of a session: ``entries``, whose first has place ``first`` of ``total``."""
-        await self.remove_children()
-        self.first, self.total, self._asked, self._pinned = first, total, None, None
-        self.anchor()
-        if entries:
+        """Show part of a session, at its end: ``entries``, whose first has place ``first`` of ``total``."""
+        with self.app.batch_update():
+            await self._unmount(list(self.children))
+            self.first, self.total, self.waiting = first, total, False
+            self._at_end, self._goal = True, None
             await self.mount_all(map(view_of, entries))
 
     async def add(self, widget: Widget) -> None:
         """Show one more thing at the end."""
-        self.anchor()
-        await self.mount(widget)
-        if isinstance(widget, Said | Answer | Reply):
+        self._at_end = True
+        with self.app.batch_update():
+            await self.mount(widget)
             self.total = max(self.total, self.end)
             await self._let_go(older=True)
 
@@ -75,88 +86,103 @@ class Transcript(VerticalScroll, can_focus=False):
         views = self.views[place - self.first :]
         if views:
             children = list(self.children)
-            await self.remove_children(children[children.index(views[0]) :])
+            await self._unmount(children[children.index(views[0]) :])
         self.total = place
 
     def focus_message(self, message_id: int) -> None:
         """Go to a message that is mounted, and show what is around it."""
         for view in self.views:
             if view.message is not None and view.message.id == message_id:
-                self.release_anchor()
                 view.focus(scroll_visible=False)
-                self._pinned = (view, self.size.height // 3)
-                self.call_after_refresh(self._hold)
+                self._at_end = False
+                self._goal = (view, self.size.height // 3)
+                self._arranged = None
+                self.refresh(layout=True)
 
-    async def extend(self, entries: Sequence[Entry], *, older: bool) -> None:
-        """Show more of the session above or below what is there; what is seen stays where it is."""
-        self._asked = None
-        if not entries:
-            return
-        views = list(map(view_of, entries))
-        if older:
-            self._pin()
-            self.first -= len(entries)
-            await self.mount_all(views, before=0)
-        else:
-            self.release_anchor()  # the end of what was mounted is not the end
-            self._pin()
-            await self.mount_all(views, after=self.views[-1] if self.views else None)
-        await self._let_go(older=not older)
-        # What came may be as high as what went: then the height has not changed, and nobody says so.
-        self.call_after_refresh(self._hold)
+    async def extend(self, entries: Sequence[Entry], place: int, *, older: bool) -> None:
+        """Show more of the session, from or up to ``place``; what is seen stays where it is."""
+        if place == (self.first if older else self.end):  # else something was said meanwhile, or taken away
+            with self.app.batch_update():
+                await self._let_go(older=not older)
+                views = list(map(view_of, entries))
+                if older:
+                    self.first -= len(entries)
+                    await self.mount_all(views, before=0)
+                else:
+                    self._at_end = False  # the end of what was mounted is not the end
+                    await self.mount_all(views, after=self.views[-1] if self.views else None)
+        self.call_after_refresh(self._extended)
 
-    async def _let_go(self, *, older: bool) -> None:
-        """Unmount what is too much at one end; it comes back when it is scrolled to."""
-        views = self.views
-        extra = len(views) - MOUNTED
-        if extra <= 0:
-            return
-        if older:
-            if self._pinned is None:
-                self._pin(views[extra:])
-            self.first += extra
-            await self.remove_children(views[:extra])
-        else:
-            await self.remove_children(views[-extra:])
+    def _extended(self) -> None:
+        self.waiting = False
+        self._look_ahead()
 
-    def _pin(self, stay: Sequence[View] | None = None) -> None:
-        """Remember what is read, and where on the screen: it must not move with what is above it."""
-        if self.scroll_y >= self.max_scroll_y - 1 and self.end >= self.total:
-            return  # at the end it stays at the end
-        for view in self.views if stay is None else stay:
-            region = view.virtual_region
-            if region.bottom > self.scroll_y:
-                self._pinned = (view, region.y - round(self.scroll_y))
-                return
+    def arrange(self, size: Size, optimal: bool = False) -> DockArrangeResult:
+        """Lay the messages out; what is read does not move with what comes or goes above it."""
+        arranged = super().arrange(size, optimal)
+        if arranged is not self._arranged:
+            regions = {placement.widget: placement.region for placement in arranged.placements}
+            lowest = max(arranged.total_region.bottom - size.height, 0)
+            y = lowest if self._at_end else min(max(self._place_in(regions), 0), lowest)
+            self._arranged, self._regions = arranged, regions
+            # Without their watchers, which would ask for another layout: this one is being made for y.
+            self.set_scroll(None, y)
+            self.set_reactive(Widget.scroll_target_y, y)
+            self.vertical_scrollbar.set_reactive(ScrollBar.position, y)
+            self.call_after_refresh(self._look_ahead)
+        return arranged
 
-    def _hold(self) -> None:
-        """Put what is pinned back to its place."""
-        if self._pinned is None:
-            return
-        view, place = self._pinned
-        if view.parent is not self:
-            self._pinned = None
-            return
-        self._moving = True
-        self.scroll_to(y=max(view.virtual_region.y - place, 0), animate=False, force=True, immediate=True)
-        self._moving = False
-
-    def watch_virtual_size(self) -> None:
-        """What is mounted finds its height bit by bit: a Markdown text is many widgets."""
-        self._hold()
+    def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
+        """Scroll at once: a place that was computed now is another one after the next layout."""
+        super().scroll_to(x, y, **{**options, "animate": False, "immediate": True})
 
     def watch_scroll_y(self, before: float, now: float) -> None:
-        """Ask for more near an end."""
+        """The person scrolled."""
         super().watch_scroll_y(before, now)
-        if not self._moving and round(before) != round(now):
-            self._pinned = None
-        if self._asked is not None or not self.is_attached:
-            return
-        if now < before and now < NEAR and self.first > 0:
-            self._ask(older=True)
-        elif now > before and now > self.max_scroll_y - NEAR and self.end < self.total:
-            self._ask(older=False)
+        self._at_end = now >= self.max_scroll_y and self.end >= self.total
+        self.call_after_refresh(self._look_ahead)
 
-    def _ask(self, *, older: bool) -> None:
-        self._asked = older
-        self.post_message(self.MoreWanted(older=older))
+    def _place_in(self, regions: Mapping[Widget, Region]) -> float:
+        """Where to scroll to in a new layout, so that what is read stays where it is on the screen."""
+        if self._goal is not None and self._goal[0] in regions:
+            view, lines = self._goal
+            self._goal = None
+            return regions[view].y - lines
+        for widget, region in self._regions.items():
+            if region.bottom > self.scroll_y and widget in regions:
+                return self.scroll_y + regions[widget].y - region.y
+        return self.scroll_y
+
+    def _look_ahead(self) -> None:
+        """Ask for more when an end of what is mounted is near."""
+        if self.waiting or not self.is_attached:
+            return
+        above, below = self.scroll_y, self.max_scroll_y - self.scroll_y
+        near = AHEAD * self.size.height
+        older = above < near and self.first > 0
+        newer = below < near and self.end < self.total
+        if older or newer:
+            self.waiting = True
+            self.post_message(self.MoreWanted(older=older and (above <= below or not newer)))
+
+    async def _let_go(self, *, older: bool) -> None:
+        """Unmount what is far away at one end; it comes back when it is near again."""
+        far = KEPT * self.size.height
+        top, bottom = self.scroll_y - far, self.scroll_y + self.size.height + far
+        regions, children = self._regions, list(self.children)
+        if older:
+            gone = [child for child in children if child in regions and regions[child].bottom < top]
+            self.first += sum(isinstance(child, View) for child in gone)
+        else:
+            gone = [child for child in children if child in regions and regions[child].y > bottom]
+        if any(child.has_focus_within for child in gone):
+            self.views[self.reading[0] - self.first].focus(
+                scroll_visible=False
+            )  # keys act on what is on the screen
+        await self._unmount(gone)
+
+    async def _unmount(self, children: Sequence[Widget]) -> None:
+        parts = [part for child in children for part in child.walk_children(with_self=True)]
+        await self.remove_children(children)
+        for part in parts:
+            part.refresh()  # it forgets what it drew, which a cache of textual would keep (issue 6665 there)

@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from markdown_it import MarkdownIt
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Markdown, Static
-from textual.widgets.markdown import MarkdownStream
+from textual.widgets import Static
 
 from localmem import types
 from localmem.tui import reading
 from localmem.tui.commands import Place, bindings
+from localmem.tui.markdown import NOTHING, Block, Growing, blocks_of
 from localmem.tui.reading import Entry
-from localmem.tui.text import (
-    MARKDOWN_BLOCKS,
-    MUTED,
-    SHOWN_CHARACTERS,
-    block_count,
-    markdown_parser,
-    one_line,
-    shown,
-    source_of,
-)
+from localmem.tui.text import MUTED, SHOWN_CHARACTERS, one_line, shown, source_of
+from localmem.tui.written import Written
 
 
 class Plain(Static):
@@ -35,34 +26,6 @@ class Plain(Static):
 
     def __init__(self, text: str, classes: str | None = None) -> None:
         super().__init__(Content(text), classes=classes)
-
-
-class Document(Markdown):
-    """A text as Markdown. Its links open nothing; a click on one tells where it leads."""
-
-    def __init__(self, text: str = "") -> None:
-        super().__init__(text, parser_factory=self._parser, open_links=False)
-        self._streaming = False
-
-    def stream(self) -> MarkdownStream:
-        """Where pieces of the text are written as they come; :meth:`finish` ends it."""
-        self._streaming = True
-        return Markdown.get_stream(self)
-
-    async def finish(self, text: str) -> None:
-        """Show the whole text."""
-        self._streaming = False
-        if text != self.source.strip() or block_count(text) != block_count(text, tables=False):
-            await self.update(text)
-
-    def on_markdown_table_of_contents_updated(self) -> None:
-        """After an update: table cells come with tooltips that are read as markup, and crash on ``[/``."""
-        for cell in self.query("MarkdownTableCellContents"):
-            cell.tooltip = None
-
-    def _parser(self) -> MarkdownIt:
-        # Textual 8 fails on a table that loses a row as it is written, when code follows: drawn at the end.
-        return markdown_parser(tables=not self._streaming)
 
 
 class Said(Static, can_focus=True):
@@ -164,11 +127,14 @@ class Answer(Vertical, can_focus=True):
     def compose(self) -> ComposeResult:
         """The label and the thoughts above the text, the cost and the cited messages below."""
         entry = self._entry
-        yield Static(_label(entry.label, entry.version, user=False), classes="label")
+        label = _label(entry.label, entry.version, user=False)
         if entry.thought:
+            yield Static(label)
             yield Thoughts(entry.thought, over=True)
-        yield Document(entry.text) if entry.blocks else Plain(entry.text, "body")
-        yield from _below(entry.cost, entry.sources)
+            yield Written([*entry.blocks, *_cost(entry.cost)])
+        else:  # one widget where one does
+            yield Written([Block(label), *entry.blocks, *_cost(entry.cost)])
+        yield from _sources(entry.sources)
 
     def action_open(self) -> None:
         """Open or close its thoughts and all of the cited messages."""
@@ -183,17 +149,16 @@ class Reply(Vertical, can_focus=True):
     def __init__(self, label: str) -> None:
         super().__init__()
         self.message: types.Message | None = None
-        self._label = label
-        self._written = ""
-        self._document = Document()
-        self._plain: Plain | None = None
+        self._label = Static(_label(label, "", user=False))
+        self._text = ""
+        self._growing = Growing()
+        self._body = Written()
         self._thoughts: Thoughts | None = None
-        self._stream: MarkdownStream | None = None
 
     def compose(self) -> ComposeResult:
         """The label above the text."""
-        yield Static(_label(self._label, "", user=False), classes="label")
-        yield self._document
+        yield self._label
+        yield self._body
 
     def action_open(self) -> None:
         """Open or close its thoughts and all of the cited messages."""
@@ -203,66 +168,44 @@ class Reply(Vertical, can_focus=True):
         """Add a piece of what is thought before the answer."""
         if self._thoughts is None:
             self._thoughts = Thoughts("", over=False)
-            await self.mount(self._thoughts, before=self._document)
+            await self.mount(self._thoughts, after=self._label)
         self._thoughts.think(piece)
 
-    async def write(self, piece: str) -> None:
+    def write(self, piece: str) -> None:
         """Add a piece of the answer."""
-        if self._thoughts is not None and not self._written:
-            self._thoughts.end()
-        self._written += piece
-        text = shown(self._written)
-        if self._plain is not None:
-            self._plain.update(Content(text))
-        elif len(self._written) > SHOWN_CHARACTERS or ("\n" in piece and block_count(text) > MARKDOWN_BLOCKS):
-            await self._show_plain(text)
+        self._thought()
+        self._text += piece
+        if len(self._text) <= SHOWN_CHARACTERS:
+            self._body.show(self._growing.add(shown(piece)))
         else:
-            # The stream is made with the first piece: one that never ran cannot be stopped.
-            self._stream = self._stream or self._document.stream()
-            await self._stream.write(shown(piece))
+            self._body.show(blocks_of(shown(self._text)))
 
-    async def withdraw(self) -> None:
+    def withdraw(self) -> None:
         """Take back what was written: another answer follows."""
-        await self._end_stream()
-        self._written = ""
-        if self._plain is not None:
-            self._plain.update(Content(""))
-        else:
-            await self._document.update("")
+        self._text = ""
+        self._growing = Growing()
+        self._body.show([])
 
     async def end(self, entry: Entry | None, cost: str) -> None:
         """Show the answer as it was stored; None: nothing was. ``cost`` is a line below it."""
-        await self._end_stream()
+        self._thought()
         if entry is not None:
             self.message = entry.message
-            self.query_one(".label", Static).update(_label(entry.label, entry.version, user=False))
-        final = entry.text if entry else ""
-        if self._plain is not None:
-            self._plain.update(Content(final))
-        else:
-            await self._document.finish(final)
-        await self.mount_all(_below(cost, entry.sources if entry else ()))
+            self._label.update(_label(entry.label, entry.version, user=False))
+        self._body.show([*(entry.blocks if entry else ()), *_cost(cost)])
+        await self.mount_all(_sources(entry.sources if entry else ()))
 
     async def fail(self) -> None:
         """The model failed: what it wrote is stored, and what it cost is not known."""
-        await self._end_stream()
-        if self._written.strip():
+        self._thought()
+        if self._text.strip():
             await self.mount(Plain("not finished; what was written is kept", "cost"))
         else:
             await self.remove()
 
-    async def _show_plain(self, text: str) -> None:
-        await self._end_stream()
-        self._plain = Plain(text, "body")
-        await self.mount(self._plain, after=self._document)
-        await self._document.remove()
-
-    async def _end_stream(self) -> None:
+    def _thought(self) -> None:
         if self._thoughts is not None:
             self._thoughts.end()
-        if self._stream is not None:
-            await self._stream.stop()
-            self._stream = None
 
 
 def view_of(entry: Entry) -> Said | Answer:
@@ -278,9 +221,12 @@ def _label(label: str, version: str, *, user: bool) -> Content:
     return Content.assemble(*parts)
 
 
-def _below(cost: str, sources: Sequence[reading.Source]) -> list[Widget]:
-    lines: list[Widget] = [Plain(cost, "cost")] if cost else []
-    return lines + [Source(number, message, title) for number, (message, title) in enumerate(sources, 1)]
+def _cost(cost: str) -> list[Block]:
+    return [Block(NOTHING), Block(Content.styled(cost, MUTED))] if cost else []
+
+
+def _sources(sources: Sequence[reading.Source]) -> list[Source]:
+    return [Source(number, message, title) for number, (message, title) in enumerate(sources, 1)]
 
 
 def _open_all(view: Widget) -> None:

@@ -30,6 +30,9 @@ class ChatServer(Server):
         app.on_response_prepare.append(self._only_from_here)
         return app
 
+    def initialize_logging(self) -> None:
+        """Tell no more than warnings: not every request."""
+
     async def on_startup(self, app: web.Application) -> None:
         """Say nothing: the command line has told the address."""
 

@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
-from localmem.models.protocols import ChatMessage, ChatModel, Finished, StopReason, TextDelta
+from localmem.models.protocols import ChatMessage, ChatModel, Finished, Sampling, StopReason, TextDelta
 from localmem.models.scripted import ScriptedModel
 from localmem.tui.app import ChatApp
 from localmem.tui.composer import Composer
@@ -44,6 +44,7 @@ class PacedModel(ScriptedModel):
         max_tokens: int,
         fixed: int = 0,
         grammar: str | None = None,
+        sampling: Sampling | None = None,
         think: int = 0,
         cancel: threading.Event | None = None,
         deadline: float | None = None,

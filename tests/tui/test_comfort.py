@@ -67,6 +67,15 @@ async def test_a_key_of_the_persons_own_does_its_work_in_place_of_the_usual_one(
         await c.until(lambda: c.app.clipboard == "Copied.")
 
 
+async def test_a_command_without_a_key_gets_one(chat: OpenChat, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "keys.toml").write_text('[keys]\nprivate = "ctrl+g"\n')
+    async with chat(ScriptedModel(), home=home) as c:
+        await c.pilot.press("ctrl+g")
+        await c.on_screen("Private: nothing of this chat is kept")
+
+
 async def test_a_broken_key_map_is_told_and_the_usual_keys_stay(chat: OpenChat, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -131,6 +140,19 @@ async def test_the_colours_change_and_the_choice_is_kept(chat: OpenChat, tmp_pat
         assert c.app.theme == "contrast"
 
 
+async def test_the_plain_colours_draw_no_lines_and_boxes(chat: OpenChat, tmp_path: Path) -> None:
+    drawn = {chr(code) for code in range(0x2500, 0x25A0)}
+    async with chat(ScriptedModel(["Words."])) as c:
+        assert drawn & set(c.screen())
+        await c.type("/theme plain")
+        await c.until(lambda: c.app.theme == "plain")
+        await c.say("hello")
+        await c.until(lambda: not drawn & set(c.screen()))
+        await c.pilot.press("f1")
+        await c.on_screen("While you write")
+        await c.until(lambda: not drawn & set(c.screen()))
+
+
 async def test_without_colour_everything_is_still_there(
     chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +167,7 @@ async def test_without_colour_everything_is_still_there(
 async def test_it_can_be_used_at_every_size(chat: OpenChat, memory: Memory, size: tuple[int, int]) -> None:
     async with chat(ScriptedModel(["An answer."]), size=size) as c:
         await c.say("A question")
-        await c.on_screen("A question", "An answer.", "is ready", "in memory", "Send", "Commands")
+        await c.on_screen("A question", "An answer.", "is ready", "in memory", "Send", "Commands", "Quit")
         await c.pilot.press("ctrl+o")
         await c.on_screen("1 session", "A question", "Rename")
         await c.pilot.press("escape", "f1")

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual._xterm_parser import XTermParser
 
 from localmem.errors import BadInput
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
 from localmem.tui.attachments import LONG_PASTE, LONGEST, joined, pasted, read_attachment
 from localmem.tui.commands import COMMANDS, SLASH, matching, read_slash
+from localmem.tui.composer import NEW_LINE, Composer
 from localmem.types import NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
@@ -108,8 +110,8 @@ def test_only_a_text_of_bearable_size_is_read(tmp_path: Path, data: bytes, reaso
         read_attachment(str(file))
 
 
-@pytest.mark.parametrize("path", ["", ".", "/nowhere/at/all", "a\x00b"])
-def test_a_path_that_is_no_file_is_refused(path: str) -> None:
+@pytest.mark.parametrize("path", ["/nowhere/at/all", "a\x00b"])
+def test_a_path_that_leads_nowhere_is_refused(path: str) -> None:
     with pytest.raises(BadInput, match="cannot be read"):
         read_attachment(path)
 
@@ -174,12 +176,111 @@ def test_every_command_has_a_method_and_a_name_of_its_own() -> None:
     from localmem.tui.chat import ChatScreen
     from localmem.tui.commands import Place
     from localmem.tui.evidence import Evidence
+    from localmem.tui.layer_view import LayerView
+    from localmem.tui.memory_browser import MemoryBrowser
     from localmem.tui.models_picker import ModelsPicker
     from localmem.tui.sessions import SessionList
 
-    owners = {Place.LIST: SessionList, Place.EVIDENCE: Evidence, Place.MODELS: ModelsPicker}
+    owners = {
+        Place.LIST: SessionList,
+        Place.EVIDENCE: Evidence,
+        Place.MODELS: ModelsPicker,
+        Place.MEMORY: MemoryBrowser,
+        Place.LAYERS: LayerView,
+    }
     assert len({command.name for command in COMMANDS}) == len(COMMANDS)
     for command in COMMANDS:
         if command.name != "open":  # of the messages themselves
             action = command.action.removeprefix("screen.").partition("(")[0]
             assert hasattr(owners.get(command.place, ChatScreen), f"action_{action}"), command.name
+
+
+@pytest.mark.parametrize("sequence", ["\n", "\x1b\r", "\x1b[13;2u", "\x1b[13;3u", "\x1b[27;2;13~"])
+def test_what_terminals_send_for_a_new_line_never_sends_the_message(sequence: str) -> None:
+    keys = [event.key for event in XTermParser().feed(sequence) if isinstance(event, events.Key)]
+    assert keys
+    assert set(keys) <= set(NEW_LINE)
+    assert "Ctrl+J" in Composer().placeholder
+
+
+async def test_keys_are_for_what_had_the_focus_when_they_were_pressed(
+    chat: OpenChat, memory: Memory, said: Callable[..., NewSession]
+) -> None:
+    memory.add(said("My bicycle is a green Gazelle.", "Nice.", session="bikes"))
+    memory.wait_embedded()
+    async with chat(ScriptedModel(["Your bicycle is a green Gazelle."])) as c:
+        await c.say("What is my bicycle?")
+        await c.on_screen("[1]")
+        for key in (*"draft", "ctrl+up", "tab", "enter"):  # no pause between them
+            c.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await c.until(lambda: c.app.focused.has_class("-open"))
+        assert c.composer().text == "draft"
+        for key in ("escape", *"s now"):
+            c.app.post_message(events.Key("space" if key == " " else key, key if len(key) == 1 else None))
+        await c.until(lambda: c.composer().text == "drafts now")
+
+
+async def test_a_paste_and_what_up_brought_back_are_taken_back(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["ok"])) as c:
+        await c.say("before")
+        await c.pilot.press(*"draft")
+        c.composer().post_message(events.Paste(" and\nmore"))
+        await c.until(lambda: c.composer().text == "draft and\nmore")
+        await c.pilot.press("ctrl+z")
+        await c.until(lambda: c.composer().text == "draft")
+        await c.pilot.press("up")
+        await c.until(lambda: c.composer().text == "before")
+        await c.pilot.press("ctrl+z")
+        await c.until(lambda: c.composer().text == "draft")
+
+
+async def test_a_paste_that_is_too_long_is_refused_in_words_and_leaves_the_draft(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        await c.pilot.press(*"draft")
+        c.composer().post_message(events.Paste("a line of some length\n" * 5000))
+        await c.until(lambda: "may have 100,000 characters" in c.notified())
+        assert (c.composer().text, c.composer().attachments) == ("draft", [])
+
+
+async def test_of_a_long_message_the_size_is_told_while_it_is_written(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        c.composer().post_message(events.Paste("word " * 2000))
+        await c.on_screen("10,000 characters, about 2,500 tokens")
+        await c.pilot.press("backspace")
+        await c.until(lambda: "tokens" not in c.screen())
+
+
+async def test_a_command_that_was_given_is_brought_back_to_be_mended(chat: OpenChat) -> None:
+    async with chat(ScriptedModel()) as c:
+        await c.type("/attach /nowhere/notes.txt")
+        await c.until(lambda: "cannot be read" in c.notified())
+        await c.pilot.press("up")
+        await c.until(lambda: c.composer().text == "/attach /nowhere/notes.txt")
+
+
+async def test_a_draft_comes_back_when_an_edit_is_left_or_sent(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["1", "2"])) as c:
+        await c.say("one")
+        await c.pilot.press(*"draft", "f4")
+        await c.until(lambda: c.composer().text == "one")
+        await c.pilot.press("escape")
+        await c.until(lambda: c.composer().text == "draft")
+        await c.pilot.press("f4")
+        await c.until(lambda: c.composer().text == "one")
+        await c.pilot.press("s", "enter")
+        await c.until(lambda: c.views() == ["ones", "2"])
+        await c.until(lambda: c.composer().text == "draft")
+
+
+async def test_page_up_turns_the_chat_over_a_short_text_of_several_lines(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["\n\n".join(map(str, range(60)))])) as c:
+        await c.say("count")
+        await c.pilot.press("a", "ctrl+j", "b")
+        end = c.app.chat.talk.transcript.scroll_y
+        await c.pilot.press("pageup")
+        await c.until(lambda: c.app.chat.talk.transcript.scroll_y < end)
+        c.composer().text = "line\n" * 15
+        c.composer().move_cursor(c.composer().document.end)
+        await c.until(lambda: c.composer().max_scroll_y > 0)
+        await c.pilot.press("pageup")
+        await c.until(lambda: c.composer().cursor_location[0] < 10)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from localmem.entries import Layer
 from localmem.errors import BadInput
 from localmem.layers.idle import Backlog, IdleBuilder
 from localmem.memory import Memory
@@ -129,3 +130,24 @@ async def test_what_is_left_to_be_summed_up_is_told(chat: OpenChat, idle: IdleBu
 )
 def test_the_work_that_is_left_is_one_line(backlog: Backlog, text: str) -> None:
     assert left_text(backlog).endswith(text)
+
+
+async def test_a_search_may_look_in_one_layer(chat: OpenChat, filled: Memory) -> None:
+    async with chat(ScriptedModel()) as c:
+        await c.type("/memory cat in:facts")
+        await c.on_screen("No facts found. They are made of a session when they are first read.")
+        for session in filled.sessions():
+            filled.layer(session.id, Layer.FACTS)
+        await c.pilot.press("end", "space")
+        await c.on_screen("2 lines of facts, the best first", "Miso [x/]", "ran away")
+        await c.pilot.press("escape", *"cat", "space", *"in:summary", "space", *"before:2024-01-01")
+        await c.on_screen("1 line of summary", "Miso [x/]")
+        await c.until(lambda: "ran away" not in c.screen())
+        await c.pilot.press("enter")
+        await c.until(lambda: "My cat is called Miso [x/]." in c.views())
+
+
+async def test_a_layer_that_there_is_not_says_which_there_are(chat: OpenChat, filled: Memory) -> None:
+    async with chat(ScriptedModel()) as c:
+        await c.type("/memory cat in:[x/]")
+        await c.on_screen("There is no layer '[x/]'.", "in:facts", "in:raw")

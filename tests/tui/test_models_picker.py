@@ -1,21 +1,18 @@
-"""Choosing models in the chat, and the first start without one."""
+"""Choosing, loading and testing models in the chat."""
 
 from __future__ import annotations
 
-import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from localmem.cli import main
-from localmem.errors import BadInput, ModelMissing
+from localmem.errors import BadInput, ModelCrashed, ModelFileBad
 from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
 from localmem.models.library import ModelStatus
 from localmem.models.scripted import ScriptedModel
-from localmem.probing.results import Standing
+from localmem.probing.results import Result, Standing
 from localmem.tui.app import ChatApp
 from localmem.tui.models_picker import Models, ModelsPicker
 
@@ -29,6 +26,11 @@ class Shelf:
     def __init__(self, installed: Sequence[str] = ("small", HOSTILE)) -> None:
         self.roles = dict.fromkeys(ModelRole, "small") | {ModelRole.EMBEDDER: "minilm"}
         self.in_memory: set[str] = set()
+        self.damaged = ""
+        """A model whose file is damaged."""
+        self.probed = threading.Event()
+        """Set to let a probe go on to its end."""
+        self.unloaded = threading.Event()
         self.installed = installed
 
     def status(self) -> list[ModelStatus]:
@@ -51,8 +53,19 @@ class Shelf:
 
     def unload(self, name: str) -> None:
         self.in_memory.discard(name)
+        self.unloaded.set()
+
+    def probe(self, name: str, progress: Callable[[ModelRole, int, int], None]) -> dict[ModelRole, Standing]:
+        """One item, until it is let go on; the model dies in it when it is taken out of memory."""
+        progress(ModelRole.JUDGE, 3, 20)
+        while not self.probed.wait(0.01):
+            if self.unloaded.is_set():
+                raise ModelCrashed("The process was killed.")
+        return {ModelRole.JUDGE: Standing(ModelRole.JUDGE, 0.9, Result(10, 20, 1.0), forced=False)}
 
     def serving(self, role: ModelRole) -> str:
+        if self.damaged == self.roles[role]:
+            raise ModelFileBad(f"{self.damaged} is cut short. Get it again.")
         return f"{self.roles[role]}, model (its probe's 0.95 reaches 0.60)"
 
     def standing(self, role: ModelRole) -> Standing:
@@ -133,7 +146,65 @@ async def test_a_role_whose_model_is_gone_names_the_command_that_gets_it(chat: O
         await opened(c, Shelf(installed=()))
         await c.on_screen("not installed: localmem models pull small")
         await c.pilot.press("enter")
-        await c.on_screen("No chat model is installed.")
+        await c.on_screen("A .gguf file of yours…")
+
+
+async def test_a_file_of_the_persons_own_is_given_a_role(chat: OpenChat) -> None:
+    shelf = Shelf()
+    async with chat(ScriptedModel()) as c:
+        await opened(c, shelf)
+        await c.pilot.press("enter")
+        await c.on_screen("Which model is to be the summariser?")
+        await c.pilot.press("end", "enter")
+        await c.on_screen("The path of a .gguf file:")
+        await c.pilot.press(*"/x.gguf", "enter")
+        await c.on_screen("summariser: /x.gguf")
+        assert shelf.roles[ModelRole.SUMMARISER] == "/x.gguf"
+
+
+async def test_a_damaged_model_is_told_in_its_row_and_the_others_are_shown(chat: OpenChat) -> None:
+    shelf = Shelf()
+    shelf.damaged = shelf.roles[ModelRole.JUDGE] = HOSTILE
+    async with chat(ScriptedModel()) as c:
+        await opened(c, shelf)
+        await c.on_screen(f"{HOSTILE} is cut short. Get it again.", "model (its probe's 0.95 reaches 0.60)")
+
+
+async def test_a_file_that_is_gone_is_told_in_its_row(chat: OpenChat) -> None:
+    shelf = Shelf(installed=("small",))
+    shelf.roles[ModelRole.JUDGE] = HOSTILE
+    async with chat(ScriptedModel()) as c:
+        await opened(c, shelf)
+        await c.on_screen("the file is gone: Enter chooses another model")
+
+
+async def test_a_probe_tells_how_far_it_is_and_what_it_found(chat: OpenChat) -> None:
+    shelf = Shelf()
+    async with chat(ScriptedModel()) as c:
+        await opened(c, shelf)
+        await c.pilot.press("p")
+        await c.on_screen("Probing small: judge, 3 of 20. Esc stops.")
+        await c.pilot.press("l", "enter")  # one thing at a time
+        await c.on_screen("Something else has to end first.")
+        assert not shelf.in_memory
+        shelf.probed.set()
+        await c.on_screen("small: judge its probe's 0.50 is below 0.90.")
+        await c.pilot.press("escape")
+        await c.until(lambda: c.app.screen is c.app.chat)
+
+
+async def test_escape_stops_a_probe_in_the_middle_of_a_reply(chat: OpenChat) -> None:
+    shelf = Shelf()
+    async with chat(ScriptedModel()) as c:
+        await opened(c, shelf)
+        await c.pilot.press("p")
+        await c.on_screen("3 of 20")
+        await c.pilot.press("escape")
+        await c.on_screen("Stopped.")
+        assert "was killed" not in c.screen()
+        assert isinstance(c.app.screen, ModelsPicker)
+        await c.pilot.press("escape")
+        await c.until(lambda: c.app.screen is c.app.chat)
 
 
 async def test_while_a_reply_is_written_models_stay(chat: OpenChat, paced: Any) -> None:
@@ -159,70 +230,3 @@ async def test_the_real_library_is_read(chat: OpenChat, tmp_path: Path) -> None:
         await c.pilot.press("ctrl+l")
         await c.on_screen("not installed: localmem models pull", "Here would suit")
     home.close()
-
-
-# The first start
-
-
-@pytest.fixture
-def pulled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the models that are fetched; none is."""
-    names: list[str] = []
-
-    def pull(self: object, name: str, progress: object) -> bool:
-        names.append(name)
-        return True
-
-    monkeypatch.setattr("localmem.models.library.Library.pull", pull)
-    return names
-
-
-def start(tmp_path: Path) -> int:
-    return main(["--home", str(tmp_path / "home"), "--db", str(tmp_path / "m.db"), "chat"])
-
-
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
-    """Somebody is at a terminal and answers; returns what is asked."""
-    asked: list[str] = []
-
-    def confirm(text: str, **_: object) -> bool:
-        asked.append(text)
-        return answer == "y"
-
-    monkeypatch.setattr("localmem.cli.context.at_terminal", lambda: True)
-    monkeypatch.setattr("localmem.cli.context.click.confirm", confirm)
-    return asked
-
-
-def test_the_first_start_offers_the_small_models_with_size_and_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pulled: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = at_a_terminal(monkeypatch, "y")
-    assert start(tmp_path) == ModelMissing.exit_code  # fetched by nobody, they are still missing
-    assert pulled == ["smollm2-135m", "all-minilm-l6-v2"]
-    assert len(asked) == 1
-    told = capsys.readouterr().err
-    assert " MB" in told
-    assert "min" in told
-    assert "of memory are free" in told
-
-
-def test_without_a_yes_nothing_is_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pulled: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    at_a_terminal(monkeypatch, "n")
-    assert start(tmp_path) == ModelMissing.exit_code
-    assert pulled == []
-    assert "localmem models pull" in capsys.readouterr().err
-
-
-def test_without_a_terminal_nothing_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pulled: list[str]
-) -> None:
-    def confirm(*_: object, **__: object) -> bool:
-        raise AssertionError("nobody is there")
-
-    monkeypatch.setattr("localmem.cli.context.click.confirm", confirm)
-    assert not sys.stdin.isatty()
-    assert start(tmp_path) == ModelMissing.exit_code
-    assert pulled == []

@@ -68,6 +68,8 @@ def test_a_private_chat_is_asked_for_and_the_bin_emptied_at_its_end(
 
     from localmem.cli.context import Context
 
+    monkeypatch.setattr("localmem.cli.chat.at_terminal", lambda: True)
+    monkeypatch.setattr("localmem.models.library.Library.installed", lambda self, name: True)
     monkeypatch.setattr(sys.modules.setdefault("localmem.tui", __import__("localmem.tui").tui), "run", run)
     monkeypatch.setattr("localmem.models.library.Library.path", lambda self, name: tmp_path)
     monkeypatch.setattr("localmem.probing.team.Team.if_trusted", lambda self, role, **_: None)

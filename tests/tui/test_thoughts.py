@@ -67,9 +67,7 @@ async def test_thoughts_are_told_as_they_are_thought_and_a_stop_keeps_nothing_of
         assert c.stored() == ["hi"]
 
 
-async def test_what_is_thought_is_in_no_file_and_in_no_later_prompt(
-    chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_what_is_thought_is_in_no_file_and_in_no_later_prompt(chat: OpenChat, tmp_path: Path) -> None:
     model = ScriptedModel([THINKING, "Bye."])
     async with chat(model) as c:
         await c.say("hi")
