@@ -24,13 +24,13 @@ from localmem.events import Event, Stored
 from localmem.models.protocols import ChatModel
 from localmem.roles.trust import Trust
 from localmem.store import Database, SessionStore
+from localmem.text import titled
 from localmem.types import Message, NewMessage, NewSession, Origin, Role
 from localmem.writing import Writer
 
 ASKED_ANEW = timedelta(minutes=10)
 """A conversation that begins with the words of one that is younger is that one, its first reply asked for
 anew; of an older one it is a new conversation ("Hello")."""
-_TITLE_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Resent:
         if found is not None:
             return found
         first = self._writer.screen.admit(self._conversation.messages[0])
-        title = " ".join(first.text.split())[:_TITLE_LENGTH]
+        title = titled(first.text)
         now = datetime.now().astimezone()
         name = given or uuid.uuid4().hex
         return self._sessions.open_session(

@@ -18,6 +18,21 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
 
 
+TITLE_LENGTH = 60
+"""Characters of a message that name its session."""
+CUT = "…"
+"""Ends a title of which more was said."""
+
+
+def titled(text: str) -> str:
+    """A title out of what was said: its beginning on one line, cut between two words where that can be."""
+    line = " ".join(text[: 10 * TITLE_LENGTH].split())
+    if len(line) <= TITLE_LENGTH:
+        return line
+    whole = line[:TITLE_LENGTH].rsplit(" ", 1)[0]
+    return (whole if len(whole) > TITLE_LENGTH // 2 else line[: TITLE_LENGTH - 1]).rstrip(" ,;:-") + CUT
+
+
 def fenced(text: str) -> str:
     """Text out of memory on one line, so that it cannot imitate a prompt's own structure."""
     return " ".join(text.split())

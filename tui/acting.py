@@ -51,6 +51,10 @@ class Acting(Screen[None]):
         """Begin a new chat."""
 
     @abstractmethod
+    def show_title(self, title: str | None = None) -> None:
+        """Show the session's title, a new one if it is given, behind what is special about the chat."""
+
+    @abstractmethod
     def open_session(self, session_id: int, message_id: int | None = None) -> None:
         """Open a session, at a message or at its end."""
 

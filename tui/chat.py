@@ -10,19 +10,21 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
-from localmem.answering.keepers import CHAT_SOURCE, TITLE_LENGTH
+from localmem.answering.keepers import CHAT_SOURCE
 from localmem.events import UNCHANGED
 from localmem.layers.idle import IdleBuilder
 from localmem.memory import Memory
 from localmem.models.protocols import ChatMessage, ChatModel
 from localmem.roles.trust import TRUSTED, Trust
+from localmem.text import printable, titled
 from localmem.tui.attachments import joined
 from localmem.tui.commands import BY_NAME, SLASH, Place, bindings, matching, read_slash
 from localmem.tui.composer import Composer
 from localmem.tui.failures import failure_text
+from localmem.tui.footer import Keys
 from localmem.tui.memory_actions import MemoryActions
 from localmem.tui.message_actions import MessageActions
 from localmem.tui.messages import (
@@ -76,6 +78,7 @@ class ChatScreen(MemoryActions, MessageActions):
         self._session_id = session_id
         self._private = private
         self._leaving = False
+        self._heading = "New chat"
         self._untitled = True
 
     def compose(self) -> ComposeResult:
@@ -88,7 +91,7 @@ class ChatScreen(MemoryActions, MessageActions):
         composer.cursor_blink = False  # each blink is sent to the terminal, also over a slow line
         yield composer
         yield StatusBar()
-        yield Footer()
+        yield Keys()
 
     async def on_mount(self) -> None:
         """Load the model and read the session, after the first frame."""
@@ -197,11 +200,18 @@ class ChatScreen(MemoryActions, MessageActions):
             if self.talk.thinks
             else "From the next reply on the model answers at once."
         )
+        self.show_title()
 
-    def show_title(self, title: str) -> None:
-        """Show the session's title."""
-        private = "Private: nothing of this chat is kept · " if self.talk.dialogue.private else ""
-        self.query_one("#title", Static).update(Content(private + title))
+    def show_title(self, title: str | None = None) -> None:
+        """Show the session's title, a new one if it is given, behind what is special about the chat."""
+        self._heading = self._heading if title is None else title
+        marks = {
+            "Private: nothing of this chat is kept": self.talk.dialogue.private,
+            "System prompt": bool(self.talk.dialogue.system),
+            "Thinks first": self.talk.thinks,
+        }
+        parts = [mark for mark, there in marks.items() if there]
+        self.query_one("#title", Static).update(Content(" · ".join([*parts, self._heading])))
 
     def on_opened(self, message: Opened) -> None:
         """Say which session it is; one that was imported can be read only."""
@@ -224,7 +234,7 @@ class ChatScreen(MemoryActions, MessageActions):
             views = self.talk.transcript.views
             (views[-1] if views else self.talk.transcript).focus()
         elif message.way.focus is None:
-            composer.focus()
+            self.set_focus(composer)  # at once: the next key may be on its way
         if imported:
             self.status("This history was imported: it can be read. Ctrl+N begins a new chat.")
         elif self.model is not None:
@@ -290,7 +300,7 @@ class ChatScreen(MemoryActions, MessageActions):
         """What was typed is stored: it leaves the input."""
         if self._untitled:
             self._untitled = False
-            self.show_title(one_line(message.said.text or message.said.attachments, TITLE_LENGTH))
+            self.show_title(titled(printable(message.said.text or message.said.attachments)))
         self.query_one(Composer).sent(message.said.text)
         self.editing(None)
 

@@ -156,6 +156,7 @@ class SessionActions(Acting):
                 if answer.strip()
                 else "No system prompt."
             )
+            self.show_title()
 
         if text:
             instruct(text)

@@ -12,11 +12,9 @@ from localmem.store.bin import Bin
 from localmem.store.branches import Branches
 from localmem.store.desk import Desk
 from localmem.store.replies import ReplyStore, StoredReply
+from localmem.text import titled
 from localmem.types import Message, NewMessage, NewSession, Role
 from localmem.writing import Writer
-
-TITLE_LENGTH = 60
-"""Characters of its first message that name a chat."""
 
 CHAT_SOURCE = "chat"
 """The source of sessions held in localmem's own chat."""
@@ -85,7 +83,7 @@ class StoredSession:
         with self._database.atomic():
             session_id = self._session_id
             if session_id is None:
-                title = " ".join((message.text or message.attachments).split())[:TITLE_LENGTH]
+                title = titled(message.text or message.attachments)
                 new = NewSession(CHAT_SOURCE, uuid.uuid4().hex, (), title=title, started_at=now)
                 session_id = self._sessions.open_session(new)
                 if self._system:

@@ -12,8 +12,8 @@ from localmem.store.connection import is_encrypted
 def damage_of(database: Path) -> StoreDamaged | None:
     """What of the file is damaged, with its remedy; None: nothing, or it is encrypted.
 
-    Of a damaged file impossible values come, and then anything may fail. An encrypted file needs none of this:
-    each of its pages is authenticated when it is read.
+    Of a damaged file impossible values come, and then anything may fail. An encrypted file needs none of
+    this: each of its pages is authenticated when it is read.
     """
     if not database.is_file() or is_encrypted(database):
         return None

@@ -26,9 +26,7 @@ from localmem.privacy.vocabulary import drop_unused_terms
 from localmem.store import Database, SessionStore
 from localmem.store.branches import ROOT, Branches
 from localmem.store.columns import text_from_column, text_to_column
-
-TITLE_LENGTH = 60
-"""Characters of a message that name a session whose title had to go."""
+from localmem.text import titled
 
 _KEPT = frozenset({"migration", "counter", "setting", "embedding_model", "layer_tally"})
 """Tables that hold nothing of what was said."""
@@ -159,7 +157,7 @@ def _follow_on(
 def _title(database: Database, session_id: int, text: str | None) -> str:
     """A title for a session from what is left of it; empty when nothing can serve."""
     for message in SessionStore(database).messages(session_id):
-        title = " ".join(message.text.split())[:TITLE_LENGTH]
+        title = titled(message.text)
         if title and (text is None or fold(text) not in fold(title)):
             return title
     return ""

@@ -11,6 +11,7 @@ from itertools import groupby
 from localmem.errors import BadInput
 from localmem.store import Database, SessionStore
 from localmem.store.columns import text_from_column
+from localmem.text import CUT
 from localmem.types import Message, Origin, Session
 
 SHORTEST = 3
@@ -114,7 +115,7 @@ def _completed(
         session = sessions[session_id]
         if len(lost) == session.messages:
             gone[session_id] = session
-        elif fold(session.title) and any(fold(session.title) in fold(message.text) for message in lost):
+        elif _tells_of(session.title, lost):
             titles.append(session)
     if text is not None:
         told = {session.id for session in titles} | gone.keys()
@@ -122,6 +123,12 @@ def _completed(
     return Selection(
         tuple(_in_order(messages)), tuple(_in_order(answers)), tuple(gone.values()), text, tuple(titles)
     )
+
+
+def _tells_of(title: str, messages: Sequence[Message]) -> bool:
+    """Whether a title was taken from one of these messages."""
+    said = fold(title).removesuffix(CUT)
+    return bool(said) and any(said in fold(message.text) for message in messages)
 
 
 def _resting_on(database: Database, ids: Collection[int]) -> list[Message]:

@@ -124,3 +124,19 @@ async def test_a_model_that_only_thought_is_said_to_have_written_nothing(chat: O
         await c.say("hi")
         await c.on_screen("Thought: 3 words", "the model wrote nothing")
         assert c.stored() == ["hi"]
+
+
+async def test_the_title_tells_that_the_model_thinks_first_and_has_a_system_prompt(chat: OpenChat) -> None:
+    async with chat(ScriptedModel(["Arr.", "Aye."])) as c:
+        await c.type("/think")
+        await c.on_screen("Thinks first · New chat")
+        await c.type("/system Talk like a [/pirate].")
+        await c.on_screen("System prompt · Thinks first · New chat")
+        await c.say("hello")
+        await c.on_screen("System prompt · Thinks first · hello")
+        session = c.app.chat.talk.dialogue.session_id
+        await c.pilot.press("ctrl+n")
+        await c.on_screen("Thinks first · New chat")
+        await c.until(lambda: "System prompt" not in c.screen())
+        c.app.chat.open_session(session)
+        await c.on_screen("System prompt · Thinks first · hello")
