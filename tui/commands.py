@@ -112,7 +112,7 @@ COMMANDS: Sequence[Command] = (
         for name, about, keys, label, does in (
             ("again", "Answer again, in another way", "r", "Again", "again"),
             ("edit", "Edit and send again", "e", "Edit", "edit"),
-            ("fork", "Go on from here", "f", "Fork", "fork"),
+            ("fork", "Go on from here", "f", "", "fork"),
             ("evidence", "What it rests on", "v", "Evidence", "evidence"),
             ("copy", "Copy", "c", "Copy", "copy"),
             ("pin", "Pin it, or take the pin away", "p", "Pin", "pin"),

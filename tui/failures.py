@@ -35,7 +35,7 @@ def failure_text(error: BaseException | None) -> str:
 
 
 def chat_failed(error: BaseException, home: Path | None) -> ChatFailed:
-    """A failure that ended the chat. Where it happened is written into the home, without any text of memory."""
+    """A failure that ended the chat, in words. Where it happened is written into the home."""
     kept = ""
     if home is not None:
         with suppress(OSError):  # a full disk may be the very reason

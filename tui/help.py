@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -17,12 +18,14 @@ from localmem.tui.commands import COMMANDS, SLASH, Place
 from localmem.tui.keymap import FILE, keys_of
 from localmem.tui.text import MUTED
 
+_INDENT = 23  # columns before what a key does
 _WRITING = (
     ("Enter", "send"),
-    ("Ctrl+J, Shift+Enter", "a new line"),
+    ("Ctrl+J, Alt+Enter, Shift+Enter", "a new line"),
     ("Up, Down", "at the top and bottom: what you said before"),
     ("Page Up, Page Down", "turn the pages of the chat"),
-    ("Tab", "complete a command"),
+    ("Tab", "complete a command or a path"),
+    ("Ctrl+Z, Ctrl+Y", "take back what you wrote, do it again"),
     ("Backspace", "when empty: take the last attachment away"),
 )
 
@@ -82,14 +85,21 @@ class KeyMap(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """One text, so that it can be read from top to bottom."""
         with Vertical(classes="dialog -tall"), VerticalScroll():
-            yield Static(self._page(), id="keys")
+            yield Static(id="keys")
         yield Footer()
 
+    def on_resize(self) -> None:
+        """What does not fit on a line goes on below its beginning."""
+        self.call_after_refresh(lambda: self.query_one("#keys", Static).update(self._page()))
+
     def _page(self) -> Content:
+        width = max(self.query_one(VerticalScroll).scrollable_content_region.width - _INDENT, 20)
         parts: list[Content] = []
         for heading, lines in key_map(self._keymap):
             parts.append(Content.styled(heading, "bold $text-primary"))
-            parts += [Content.assemble((f"  {keys:20}", "bold"), f" {about}") for keys, about in lines]
+            for keys, about in lines:
+                below = ("\n" + " " * _INDENT).join(wrap(about, width))
+                parts.append(Content.assemble((f"  {keys:20}", "bold"), f" {below}"))
             parts.append(Content(""))
         parts.append(Content.styled(f"Keys can be changed in {FILE} in the home folder.", MUTED))
         return Content("\n").join(parts)

@@ -67,6 +67,12 @@ def _is_key(key: str) -> bool:
     return named and set(modifiers) <= _MODIFIERS
 
 
+def _writes(key: str) -> bool:
+    """Whether a key puts a character into the input."""
+    *modifiers, last = key.strip().split("+")
+    return (len(last) == 1 or last == "space") and set(modifiers) <= {"shift"}
+
+
 def _clash(keys: Mapping[str, str]) -> str:
     for place in Place:
         taken: dict[str, str] = {}
@@ -74,6 +80,8 @@ def _clash(keys: Mapping[str, str]) -> str:
             if command.place is not place:
                 continue
             for key in filter(None, keys_of(command.name, keys).split(",")):
+                if place is Place.CHAT and _writes(key):
+                    return f"{key} cannot be {command.name}: it is for writing. Put ctrl+ before it."
                 if place is Place.CHAT and key in _ALWAYS and command.keys != key:
                     return f"{key} cannot be {command.name}."
                 if key in taken and command.keys != BY_NAME[taken[key]].keys:

@@ -1,4 +1,4 @@
-"""Markdown as blocks of styled text, which one widget draws: a widget for each block makes a long chat slow."""
+"""Markdown as blocks of styled text, which one widget draws: a widget for each makes a long chat slow."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ from textual.style import Style
 from localmem.tui.text import markdown_parser
 
 NOTHING = Content()
+CODE = "on $foreground 5%"
+"""The style of lines of code."""
+LINES = "$foreground 30%"
+"""The style of what is drawn between cells, and across the width."""
 _BULLETS = ("• ", "▪ ", "‣ ")
-_BAR = Content.styled("▌ ", ".quote")
-_STYLES = {"em": ".em", "strong": ".strong", "s": ".s"}
+_MARK = "$text-primary"
+_BAR = Content.styled("▌ ", _MARK)
+_INLINE_CODE = "$text-warning on $warning 10%"
+_STYLES = {"em": "italic", "strong": "bold", "s": "strike"}
+_HEADINGS = {"h1": "bold $primary", "h2": "bold underline $primary", "h3": "underline $primary"}
+_LOWER_HEADING = "bold $foreground"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +117,18 @@ def _block(node: SyntaxTreeNode, first: Content, rest: Content, depth: int) -> I
         case "table":
             yield _table(node, first, rest)
         case "heading":
-            text = _inline(node)
-            yield Block(text.stylize_before(f".{node.tag}"), first, rest)
+            style = _HEADINGS.get(node.tag, _LOWER_HEADING)
+            yield Block(_inline(node).stylize_before(style), first, rest)
         case _:
             yield Block(_inline(node), first, rest)
 
 
 def _mark(of: SyntaxTreeNode, number: int, depth: int) -> Content:
     if of.type == "bullet_list":
-        return Content.styled(_BULLETS[min(depth, len(_BULLETS) - 1)], ".mark")
+        return Content.styled(_BULLETS[min(depth, len(_BULLETS) - 1)], _MARK)
     start = int(of.attrs.get("start", 1))
     width = len(str(start + len(of.children) - 1))
-    return Content.styled(f"{start + number:>{width}}. ", ".mark")
+    return Content.styled(f"{start + number:>{width}}. ", _MARK)
 
 
 def _code(text: str, info: str) -> Content:
@@ -133,19 +141,18 @@ def _code(text: str, info: str) -> Content:
 def _table(node: SyntaxTreeNode, first: Content, rest: Content) -> Table:
     rows = [row.children for part in node.children for row in part.children]
     right = tuple("right" in str(cell.attrs.get("style", "")) for cell in rows[0])
-    head = tuple(_inline(cell).stylize_before(".head") for cell in rows[0])
+    head = tuple(_inline(cell).stylize_before("bold $primary") for cell in rows[0])
     body = [tuple(_inline(cell) for cell in row) for row in rows[1:]]
     return Table(NOTHING, first, rest, rows=(head, *body), right=right)
 
 
 def _inline(node: SyntaxTreeNode) -> Content:
-    """The text of a leaf block; its styles are component classes of the widget that draws it."""
-    tokens = [token for child in node.children for token in child.to_tokens() if token.type == "inline"]
+    """The text of a leaf block."""
     text: list[str] = []
     spans: list[Span] = []
     at = 0
     opened: list[tuple[int, Style | str]] = []
-    for token in (part for one in tokens for part in one.children or ()):
+    for token in (part for child in node.children if child.token for part in child.token.children or ()):
         if token.nesting == 1:
             opened.append((at, _style(token)))
         elif token.nesting == -1:
@@ -155,12 +162,10 @@ def _inline(node: SyntaxTreeNode) -> Content:
             piece = _text(token)
             text.append(piece)
             if token.type == "code_inline":
-                spans.append(Span(at, at + len(piece), ".code_inline"))
+                spans.append(Span(at, at + len(piece), _INLINE_CODE))
             elif token.type == "image":
                 spans.append(Span(at, at + len(piece), _link(token, "src")))
             at += len(piece)
-    for begin, style in opened:
-        spans.append(Span(begin, at, style))
     return Content("".join(text), spans)
 
 

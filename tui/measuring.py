@@ -41,9 +41,9 @@ def measure(database: Path, session_id: int) -> dict[str, Any]:
     """Figures of the chat over the memory file ``database``, embedded by hash: a real file, a scripted model.
 
     ``start_s`` is from opening the file to the first frame, ``process`` the same in a terminal and from no
-    process at all, ``open_session_s`` until the end of session ``session_id`` is on the screen, ``key_ms`` from
-    a letter until it is drawn. ``page_ms`` is from Page Up until the page is drawn, when one page is turned
-    at once after the other; ``down_ms`` the same of Page Down, ``wheel_ms`` of a notch of the wheel up.
+    process at all, ``open_session_s`` until the end of session ``session_id`` is on the screen, ``key_ms``
+    from a letter until it is drawn. ``page_ms`` is from Page Up until the page is drawn, one page turned at
+    once after the other; ``down_ms`` the same of Page Down, ``wheel_ms`` of a notch of the wheel up.
     ``stall_ms`` is how late a key was taken meanwhile.
     """
     in_terminal = _start_process(database)
@@ -70,10 +70,9 @@ async def _measure(database: Path, session_id: int) -> dict[str, Any]:
             await _until(lambda: composer.has_focus)
             keys = [await _type(app, composer) for _ in range(KEYS)]
             async with _stalls() as stalls:
-                pages = await _turn(app, lambda: app.post_message(Key("pageup", None)), PAGES)
-                down = lambda: app.post_message(Key("pagedown", None))
-                downs = await _turn(app, down, PAGES // 2, up=False)
-                wheel = await _turn(app, lambda: talk.transcript.post_message(_wheel(app)), PAGES)
+                pages = await _turn(app, "pageup", PAGES)
+                downs = await _turn(app, "pagedown", PAGES // 2)
+                wheel = await _turn(app, "wheel", PAGES)
     gc.unfreeze()
     return {
         "start_s": start,
@@ -114,25 +113,23 @@ async def _type(app: ChatApp, composer: Composer) -> float:
     return time.perf_counter() - started
 
 
-async def _turn(app: ChatApp, act: Callable[[], object], times: int, *, up: bool = True) -> list[float]:
+async def _turn(app: ChatApp, by: str, times: int) -> list[float]:
     """Seconds of each scroll, one at once after the other; until there is no more, or so many ``times``."""
+    up = by != "pagedown"
     transcript = app.chat.talk.transcript
     seconds: list[float] = []
     while len(seconds) < times and (transcript.reading > (0, 0) if up else transcript.end < transcript.total):
         started = time.perf_counter()
-        await _until(lambda: not (up and transcript.scroll_y == 0))
+        await _until(lambda: transcript.scroll_y != (0 if up else transcript.max_scroll_y))
         place = transcript.reading
-        act()
+        if by == "wheel":
+            transcript.post_message(MouseScrollUp(transcript, 1, 1, 0, 0, 0, False, False, False))
+        else:
+            app.post_message(Key(by, None))
         await _until(lambda place=place: transcript.reading != place)  # type: ignore[misc]
         await _drawn(app)
         seconds.append(time.perf_counter() - started)
     return seconds
-
-
-def _wheel(app: ChatApp) -> MouseScrollUp:
-    transcript = app.chat.talk.transcript
-    x, y = transcript.region.offset
-    return MouseScrollUp(transcript, 1, 1, 0, 0, 0, False, False, False, x + 1, y + 1)
 
 
 async def _drawn(app: ChatApp) -> None:

@@ -108,7 +108,7 @@ def sources_of(memory: Memory, ids: Sequence[int]) -> tuple[Source, ...]:
 
 
 def blocks_for(message: Message, text: str) -> Sequence[Block]:
-    """What is drawn of a message: an answer is Markdown. Nothing for what a person said, which is shown as it is."""
+    """What is drawn of a message: an answer is Markdown; nothing for what a person said."""
     if message.role is Role.USER:
         return ()
     return blocks_of(text) if message.role is Role.ASSISTANT else (Block(Content(text)),)

@@ -19,6 +19,7 @@ DARK = Theme(
     surface="#1a1d23",
     panel="#22262e",
     dark=True,
+    variables={"scrollbar-background": "#1a1d23"},
 )
 LIGHT = Theme(
     name="light",

@@ -18,7 +18,7 @@ from localmem.tui.views import Answer, Reply, Said, view_of
 AHEAD = 1.5
 """Screens that are mounted above and below what is seen, as far as there is so much."""
 KEPT = 2.5
-"""Screens above and below past which messages are unmounted: the more there are, the longer a layout takes."""
+"""Screens above and below past which messages are unmounted: the more are, the longer a layout takes."""
 
 View = Said | Answer | Reply
 

@@ -41,7 +41,7 @@ class Arrived(Message):
 
 
 class Welcome(Application[bool]):
-    """Asks whether to fetch ``missing``; returns whether they are all here. Without a yes nothing is fetched."""
+    """Asks whether to fetch ``missing``, and without a yes does not; returns whether they are all here."""
 
     AUTO_FOCUS = "OptionList"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "stop", "Stop")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.geometry import Size
 from textual.message import Message
@@ -13,17 +12,13 @@ from textual.style import Style
 from textual.visual import Visual
 from textual.widget import Widget
 
-from localmem.tui.markdown import Block
+from localmem.tui.markdown import CODE, Block
+from localmem.tui.themes import PLAIN
 from localmem.tui.typesetting import Line, typeset
 
 
 class Written(Widget):
     """Blocks of text. Its links open nothing; a click on one tells where it leads."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *("em", "strong", "s", "code_inline", "code", "quote", "mark", "line", "head"),
-        *("h1", "h2", "h3", "h4", "h5", "h6"),
-    }
 
     class LinkClicked(Message):
         """A link was clicked."""
@@ -36,13 +31,13 @@ class Written(Widget):
         super().__init__()
         self.auto_links = False  # links have a style of their own
         self._blocks = blocks
-        self._width = 0
+        self._set_for: tuple[int, bool] | None = None  # width, whether it is plain
         self._lines: list[Line] = []
 
     def show(self, blocks: Sequence[Block]) -> None:
         """Draw these instead."""
         self._blocks = blocks
-        self._width = 0
+        self._set_for = None
         self.refresh(layout=True)
 
     def action_link(self, href: str) -> None:
@@ -67,7 +62,7 @@ class Written(Widget):
         content = line.content
         if line.code:
             room = width - line.before.cell_length - content.cell_length
-            content = content.pad_right(max(room, 0)).stylize_before(".code")
+            content = content.pad_right(max(room, 0)).stylize_before(CODE)
         content = line.before + content
         if self.text_selection is not None and (span := self.text_selection.get_span(y)):
             start, end = span
@@ -88,7 +83,8 @@ class Written(Widget):
         return copied, "\n"
 
     def _set(self, width: int) -> list[Line]:
-        if width != self._width:
-            self._lines = typeset(self._blocks, width)
-            self._width = width
+        now = width, self.app.theme == PLAIN.name
+        if now != self._set_for:
+            self._lines = typeset(self._blocks, width, plain=now[1])
+            self._set_for = now
         return self._lines

@@ -41,14 +41,14 @@ def chat_command(context: Context, session_id: int | None, last: bool, private: 
 
 
 def _run(context: Context, session_id: int | None, *, last: bool, private: bool) -> None:
-    """Open the chat. Raises ModelMissing before the screen changes."""
-    if not at_terminal():
-        raise BadInput('The chat needs a terminal with a screen. For one answer: localmem ask "QUESTION"')
+    """Open the chat. Raises ModelMissing when a model is still missing after it was offered."""
     tui: Any = importlib.import_module("localmem.tui")
     missing = _missing(context)
-    if missing:
+    if missing and at_terminal():
         tui.offer(context.library, missing)
     context.library.path(context.library.role(ModelRole.ANSWERER))
+    if not at_terminal():
+        raise BadInput('The chat needs a terminal with a screen. For one answer: localmem ask "QUESTION"')
     trust = context.team.standing(ModelRole.ANSWERER).trust
     summariser = context.team.if_trusted(ModelRole.SUMMARISER, background=True)
     memory = context.memory()

@@ -43,10 +43,6 @@ class Team:
             return None
         return self._library.chat_model(role, background=background) if trusted else None
 
-    def standing_of(self, role: ModelRole, name: str) -> Standing:
-        """How a model would stand in a role that it need not have. Raises :class:`ModelError`."""
-        return self._results.standing(self._library.open_chat(name).fingerprint, role)
-
     def forcing(self, role: ModelRole, name: str) -> Trust:
         """How far a model can be relied on in a role that it is given whatever its probe says."""
         return self._results.standing(self._library.open_chat(name).fingerprint, role, forced=True).trust

@@ -1,4 +1,4 @@
-"""The chat with a model that writes until it is stopped, for tests that run it in a terminal: FILE [crash]."""
+"""The chat with a model that writes until it is stopped, for tests in a terminal. Argument: the file."""
 
 from __future__ import annotations
 

@@ -23,7 +23,20 @@ OpenChat = Callable[..., Any]
 
 # What WCAG asks of text: 4.5 at least, 7 where contrast is what was chosen.
 LEAST = {"dark": 4.5, "light": 4.5, "contrast": 7.0, "plain": 7.0}
-REPLY = "# Head\n\nText with `code`, **bold**, [a link](x) and\n\n> a quotation\n\n- one\n\n```python\ndef f(x):  # why\n    return 'text', 12\n```\n"
+REPLY = """\
+# Head
+
+Text with `code`, **bold**, [a link](x) and
+
+> a quotation
+
+- one
+
+```python
+def f(x):  # why
+    return 'text', 12
+```
+"""
 
 
 def luminance(colour: Color) -> float:

@@ -98,6 +98,8 @@ async def test_a_broken_key_map_is_told_and_the_usual_keys_stay(chat: OpenChat, 
         ('[keys]\nnew = "control-n"', "is not a key"),
         ('[keys]\nnew = "ctrl+o"', "is both new and sessions"),
         ('[keys]\nnew = "enter"', "enter cannot be new"),
+        ('[keys]\nback = "q"', "q cannot be back: it is for writing"),
+        ('[keys]\nnew = "space"', "space cannot be new"),
         ("\xff", "cannot be read"),
     ],
 )

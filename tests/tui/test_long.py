@@ -1,4 +1,4 @@
-"""Sessions of thousands of messages: the last are there at once, others come as they are scrolled to."""
+"""Sessions of thousands of messages: the last are there at once, others come before they are scrolled to."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual.events import MouseScrollUp
 
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
-from localmem.tui.reading import BATCH_MESSAGES
-from localmem.tui.transcript import MOUNTED
 from localmem.types import NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
 MANY = 240
+MOUNTED = 90
+"""More than are ever mounted: the shortest messages, on all screens that are kept, and a batch of more."""
 
 
 @pytest.fixture
@@ -26,12 +27,32 @@ def long(memory: Memory) -> int:
     return memory.sessions()[0].id
 
 
+async def settled(c: Any) -> None:
+    """When what is near is mounted."""
+    transcript = c.app.chat.talk.transcript
+    await c.pilot.pause()
+    await c.until(lambda: not transcript.waiting)
+    await c.pilot.pause()
+
+
+def rows(c: Any) -> list[str]:
+    """The numbers of the lines that are on the screen, and on which rows."""
+    return [
+        f"{y}: {found[0]}"
+        for y, row in enumerate(c.screen().split("\n"))
+        if (found := re.search(r"line \d+", row))
+    ]
+
+
 async def test_of_a_long_session_only_the_end_is_mounted_at_first(
     chat: OpenChat, memory: Memory, long: int
 ) -> None:
     async with chat(ScriptedModel(), session_id=long) as c:
         await c.on_screen(f"line {MANY - 1}")
-        assert c.views() == [f"line {n}" for n in range(MANY - BATCH_MESSAGES, MANY)]
+        await settled(c)
+        mounted = c.views()
+        assert len(mounted) < MOUNTED
+        assert mounted == [f"line {n}" for n in range(MANY - len(mounted), MANY)]
 
 
 async def test_scrolling_up_and_down_again_reaches_every_message_and_mounts_few(
@@ -40,22 +61,22 @@ async def test_scrolling_up_and_down_again_reaches_every_message_and_mounts_few(
     async with chat(ScriptedModel(), session_id=long) as c:
         await c.on_screen(f"line {MANY - 1}")
         transcript = c.app.chat.talk.transcript
-        seen: set[str] = set()
+        read: list[set[int]] = []
 
-        async def pages(turn: Callable[..., None], last: str) -> None:
+        async def pages(turn: Callable[..., None], last: int) -> None:
+            read.append(set())
             for _ in range(200):
-                seen.update(c.views())
-                turn(animate=False)
                 await c.pilot.pause()
-                await c.until(lambda: not transcript.waiting)
-                assert len(c.views()) <= MOUNTED + BATCH_MESSAGES
-                if re.search(rf"{last}\b", c.screen()):
+                read[-1].update(int(n) for n in re.findall(r"line (\d+)", c.screen()))
+                if last in read[-1]:
                     return
+                turn()
+                assert len(c.views()) < MOUNTED
             raise AssertionError(f"{last} was not reached")
 
-        await pages(transcript.scroll_page_up, "line 0")
-        assert seen == {f"line {n}" for n in range(MANY)}
-        await pages(transcript.scroll_page_down, f"line {MANY - 1}")
+        await pages(transcript.scroll_page_up, 0)
+        await pages(transcript.scroll_page_down, MANY - 1)
+        assert read == [set(range(MANY))] * 2  # no page jumped over a message
         assert c.views() == [f"line {n}" for n in range(MANY - len(c.views()), MANY)]
 
 
@@ -64,12 +85,84 @@ async def test_what_is_read_stays_where_it_is_while_more_comes_above_it(
 ) -> None:
     async with chat(ScriptedModel(), session_id=long) as c:
         await c.on_screen(f"line {MANY - 1}")
+        await settled(c)
         transcript = c.app.chat.talk.transcript
-        transcript.scroll_to(y=8, animate=False)
-        await c.until(lambda: len(c.views()) == 2 * BATCH_MESSAGES)
-        view = transcript.views[BATCH_MESSAGES + 3]
-        await c.until(lambda: f"line {MANY - BATCH_MESSAGES + 3}\n" in c.screen())
-        assert 0 <= view.virtual_region.y - transcript.scroll_y < transcript.size.height
+        first = transcript.first
+        transcript.scroll_to(y=8)
+        await c.pilot.pause()
+        seen, place = rows(c), transcript.reading
+        await settled(c)
+        assert transcript.first < first
+        assert (rows(c), transcript.reading) == (seen, place)
+
+
+async def test_the_wheel_goes_on_from_where_it_was_after_more_came_above(
+    chat: OpenChat, memory: Memory, long: int
+) -> None:
+    async with chat(ScriptedModel(), session_id=long) as c:
+        await c.on_screen(f"line {MANY - 1}")
+        await settled(c)
+        transcript = c.app.chat.talk.transcript
+        transcript.scroll_to(y=8)
+        await settled(c)
+        y = transcript.scroll_y
+        assert y > 8
+        notch = MouseScrollUp(transcript, 5, 5, 0, 0, 0, False, False, False, 5, 5)
+        transcript.post_message(notch)
+        await c.pilot.pause()
+        assert y - 6 < transcript.scroll_y < y
+
+
+async def test_a_terminal_that_gets_narrower_keeps_what_is_read_at_the_top(
+    chat: OpenChat, memory: Memory
+) -> None:
+    words = "and so on " * 30
+    messages = tuple(NewMessage(Role(("user", "assistant")[n % 2]), f"line {n} {words}") for n in range(60))
+    memory.add(NewSession("chat", "wide", messages))
+    async with chat(ScriptedModel(), session_id=1) as c:
+        await c.on_screen("line 59")
+        await settled(c)
+        transcript = c.app.chat.talk.transcript
+        transcript.scroll_page_up()
+        await settled(c)
+        place, _ = transcript.reading
+        await c.pilot.resize_terminal(60, 30)
+        await settled(c)
+        assert transcript.reading[0] == place
+        transcript.scroll_end()
+        await settled(c)
+        await c.pilot.resize_terminal(100, 30)
+        await settled(c)
+        assert "line 59" in c.screen()
+
+
+async def test_selecting_message_after_message_goes_on_past_what_was_mounted(
+    chat: OpenChat, memory: Memory, long: int
+) -> None:
+    async with chat(ScriptedModel(), session_id=long) as c:
+        await c.on_screen(f"line {MANY - 1}")
+        await c.pilot.press("ctrl+up")
+        for n in range(MANY - 1, MANY - 60, -1):
+            await c.until(lambda n=n: c.app.focused.message.text == f"line {n}")
+            await c.until(lambda n=n: re.search(rf"line {n}\b", c.screen()))
+            await c.pilot.press("k")
+        assert f"line {MANY - 1}" not in c.views()
+
+
+async def test_the_selection_follows_what_is_read_when_its_message_is_far_away(
+    chat: OpenChat, memory: Memory, long: int
+) -> None:
+    async with chat(ScriptedModel(), session_id=long) as c:
+        await c.on_screen(f"line {MANY - 1}")
+        await c.pilot.press("ctrl+up")
+        transcript = c.app.chat.talk.transcript
+        for _ in range(8):
+            transcript.scroll_page_up()
+            await settled(c)
+        assert f"line {MANY - 1}" not in c.views()
+        await c.until(lambda: c.app.focused in transcript.views)
+        await c.pilot.press("c")
+        await c.until(lambda: c.app.clipboard in c.views())
 
 
 async def test_a_message_said_while_far_up_is_shown_at_the_end(
@@ -97,12 +190,27 @@ async def test_answering_again_while_far_up_comes_back_to_the_end(
         assert f"line {MANY - 1}" not in c.views()
 
 
+async def test_a_message_that_is_jumped_to_is_a_third_below_the_top(
+    chat: OpenChat, memory: Memory, long: int
+) -> None:
+    async with chat(ScriptedModel(), session_id=long) as c:
+        await c.on_screen(f"line {MANY - 1}")
+        for n in (0, 3, 70, MANY - 2):
+            c.app.chat.talk.open(long, memory.messages(long)[n].id)
+            await c.until(lambda n=n: re.search(rf"line {n}\b", c.screen()) and not c.app.chat.talk.opening)
+            await settled(c)
+            assert re.search(rf"line {n}\b", c.screen())
+            assert c.app.focused.message.text == f"line {n}"
+
+
 async def test_a_chat_that_grows_long_lets_go_of_its_oldest_messages(
     chat: OpenChat, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localmem.tui.transcript.MOUNTED", 4)
+    monkeypatch.setattr("localmem.tui.transcript.AHEAD", 0)
+    monkeypatch.setattr("localmem.tui.transcript.KEPT", 0)
     async with chat(ScriptedModel(lambda _: "ok")) as c:
-        for n in range(4):
+        for n in range(12):
             await c.say(f"message {n}")
-        assert c.views() == ["message 2", "ok", "message 3", "ok"]
-        assert memory.sessions()[0].messages == 8
+        assert "message 0" not in c.views()
+        assert c.views()[-2:] == ["message 11", "ok"]
+        assert memory.sessions()[0].messages == 24

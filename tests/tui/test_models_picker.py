@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from textual.widgets import Input
+
 from localmem.errors import BadInput, ModelCrashed, ModelFileBad
 from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
@@ -150,16 +152,17 @@ async def test_a_role_whose_model_is_gone_names_the_command_that_gets_it(chat: O
 
 
 async def test_a_file_of_the_persons_own_is_given_a_role(chat: OpenChat) -> None:
-    shelf = Shelf()
+    shelf = Shelf(installed=("small",))
     async with chat(ScriptedModel()) as c:
         await opened(c, shelf)
         await c.pilot.press("enter")
         await c.on_screen("Which model is to be the summariser?")
         await c.pilot.press("end", "enter")
         await c.on_screen("The path of a .gguf file:")
-        await c.pilot.press(*"/x.gguf", "enter")
-        await c.on_screen("summariser: /x.gguf")
-        assert shelf.roles[ModelRole.SUMMARISER] == "/x.gguf"
+        c.app.screen.query_one(Input).value = HOSTILE
+        await c.pilot.press("enter")
+        await c.on_screen(f"summariser: {HOSTILE}")
+        assert shelf.roles[ModelRole.SUMMARISER] == HOSTILE
 
 
 async def test_a_damaged_model_is_told_in_its_row_and_the_others_are_shown(chat: OpenChat) -> None:

@@ -110,7 +110,9 @@ def test_a_person_asks_reads_opens_what_is_cited_quits_and_comes_back(
         terminal.until("Send")
         terminal.type("/evidence")
         terminal.press("Enter")
-        terminal.until("Cited", "both bad teeth are out", "How it was found")
+        terminal.until("What the question requires", "“her operation”", "Cited", "How it was found")
+        terminal.press("Down")
+        terminal.until("both bad teeth are out")  # the highlighted message stands whole below
         terminal.press("Escape")
         terminal.until("Say something.", "is ready.")
         terminal.press("C-q")

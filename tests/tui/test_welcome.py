@@ -158,9 +158,12 @@ def test_at_a_terminal_what_is_missing_is_offered_and_declined_names_the_command
 
 
 def test_without_a_terminal_nothing_is_drawn_and_the_other_way_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not sys.stdin.isatty()
+    assert chat(tmp_path) == ModelMissing.exit_code  # offered to nobody
+    assert "localmem models pull" in capsys.readouterr().err
+    monkeypatch.setattr("localmem.models.library.Library.path", lambda self, name: tmp_path)
     assert chat(tmp_path) == BadInput.exit_code
     told = capsys.readouterr()
     assert "localmem ask" in told.err
