@@ -94,7 +94,7 @@ class Entry:
 
     @property
     def lines(self) -> tuple[Bullet, ...]:
-        """Its statements; a summary is one, of all messages it was made from. None when nothing was to say."""
+        """Its statements; a summary is one, of all messages it was made from. Empty: nothing was to say."""
         if not isinstance(self.content, Summary):
             return self.content
         return (Bullet(self.content.text, self.messages),) if self.content.text else ()

@@ -364,7 +364,7 @@ class Memory(Chats):
         return LayerBuilder(self._database, summariser, self._worker.wake).read(layer, session_id, cancel)
 
     def lines_from(self, layer: Layer, messages: Sequence[int]) -> list[Bullet]:
-        """What a layer has that comes from any of some messages: summaries and statements, each with its own."""
+        """What a layer has that comes from any of some messages: summaries and statements."""
         return [
             line
             for entry in self._layers.entries_from(layer, messages)

@@ -24,7 +24,7 @@ class Application(App[Result]):
 
     CSS_PATH = Path(__file__).with_name("localmem.tcss")
     ENABLE_COMMAND_PALETTE = False  # the chat's screen opens its own
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]  # noqa: RUF012 - Textual's own, no ClassVar
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
-from localmem.tui.commands import COMMANDS, SLASH, Place
+from localmem.tui.commands import COMMANDS, SLASH, Command, Place
 from localmem.tui.keymap import FILE, keys_of
 from localmem.tui.text import MUTED
 
@@ -39,8 +39,8 @@ def key_map(keymap: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]
             for command in COMMANDS
             if command.place is place and keys_of(command.name, keymap)
         ]
-        found.append((place.value[0].upper() + place.value[1:], lines))
-    commands = [(f"/{c.name} {c.argument}".strip(), c.about) for c in SLASH]
+        found.append((_headed(place), lines))
+    commands = [(_slash(command), command.about) for command in SLASH]
     return [*found, ("Commands", commands)]
 
 
@@ -58,18 +58,39 @@ def _named(key: str) -> str:
 
 def key_page() -> str:
     """The same as a Markdown page, with the usual keys: ``docs/KEYS.md``."""
+    panels = [place for place in Place if place not in (Place.CHAT, Place.MESSAGE)]
+    tables: dict[str, list[tuple[str, ...]]] = {
+        "While you write": [(f"`{keys}`", about) for keys, about in _WRITING],
+        _headed(Place.CHAT): [(_code(named(c.keys)), _code(_slash(c)), c.about) for c in _of(Place.CHAT)],
+        _headed(Place.MESSAGE): [(_code(named(c.keys)), c.about) for c in _of(Place.MESSAGE)],
+        "Elsewhere": [(_headed(p), _code(named(c.keys)), c.about) for p in panels for c in _of(p) if c.keys],
+    }
     parts = [
         "# Keys and commands of the chat",
-        f"F1 shows this page in the chat, with your own keys if `{FILE}` in the home folder changes them.",
+        f"F1 shows them in the chat, with your own keys if `{FILE}` in the home folder changes them.",
     ]
-    for heading, lines in key_map({}):
-        rows = [f"| `{_cell(keys)}` | {_cell(about)} |" for keys, about in lines]
-        parts += [f"## {heading}", "\n".join(["| | |", "|---|---|", *rows])]
+    for heading, rows in tables.items():
+        columns = len(rows[0])
+        lines = ["| " * columns + "|", "|---" * columns + "|"]
+        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        parts += [f"## {heading}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _of(place: Place) -> list[Command]:
+    return [command for command in COMMANDS if command.place is place]
+
+
+def _headed(place: Place) -> str:
+    return place.value[0].upper() + place.value[1:]
+
+
+def _slash(command: Command) -> str:
+    return f"/{command.name} {command.argument}".strip() if command.slash else ""
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
 
 
 class KeyMap(ModalScreen[None]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TIMES = 5
-"""How often in a row something is said before it is taken for a loop. Refrains and drumbeats come fewer times."""
+"""How often in a row something is said before it is taken for a loop. Refrains come fewer times."""
 SHORTEST, LONGEST = 12, 300
 """Characters of what is repeated; shorter things, such as ``ha ha`` and lines of a table, may be meant."""
 

@@ -72,7 +72,7 @@ def _outdated(words: set[str], draft: Draft) -> bool:
 
 
 def cited(answer: str, notes: Sequence[Note]) -> list[int]:
-    """Ids of the messages whose notes share the most words with ``answer``, best first; never of a question."""
+    """Ids of the messages whose notes share most words with ``answer``, best first; never of a question."""
     words = set(terms(answer))
     shares = []
     for note in notes:

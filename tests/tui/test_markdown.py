@@ -23,8 +23,8 @@ OpenChat = Callable[..., Any]
 PIECES = st.lists(
     st.sampled_from(
         "- a\n;  - b\n;1. c\n;2;. d\n;> e\n;# f\n;```py\n;x = 1\n;```\n;\n;\n\n;|a|b|\n;|-|-:|\n;|c|dd|\n;"
-        "**g** ;*h* ;`i` ;word ;\n---\n;===\n;    j\n;\t;[;k](http://l.example);http://m.example ;![n](o);~~p~~;\\;"
-        "<b>;[q]: r\n;שלום ;👩\u200d👩\u200d👧 ".split(";")
+        "**g** ;*h* ;`i` ;word ;\n---\n;===\n;    j\n;\t;[;k](http://l.example);"
+        "http://m.example ;![n](o);~~p~~;\\;<b>;[q]: r\n;שלום ;👩\u200d👩\u200d👧 ".split(";")
     ),
     max_size=30,
 )
