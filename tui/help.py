@@ -21,7 +21,7 @@ from localmem.tui.text import MUTED
 _INDENT = 23  # columns before what a key does
 _WRITING = (
     ("Enter", "send"),
-    ("Ctrl+J, Alt+Enter, Shift+Enter", "a new line"),
+    ("Ctrl+J, Alt+Enter", "a new line; Shift+Enter too, where the terminal tells it"),
     ("Up, Down", "at the top and bottom: what you said before"),
     ("Page Up, Page Down", "turn the pages of the chat"),
     ("Tab", "complete a command or a path"),

@@ -11,6 +11,7 @@ from textual.events import MouseScrollUp
 
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
+from localmem.tui.reading import entries_before
 from localmem.types import NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
@@ -105,12 +106,37 @@ async def test_the_wheel_goes_on_from_where_it_was_after_more_came_above(
         transcript = c.app.chat.talk.transcript
         transcript.scroll_to(y=8)
         await settled(c)
-        y = transcript.scroll_y
-        assert y > 8
-        notch = MouseScrollUp(transcript, 5, 5, 0, 0, 0, False, False, False, 5, 5)
-        transcript.post_message(notch)
-        await c.pilot.pause()
-        assert y - 6 < transcript.scroll_y < y
+        assert transcript.scroll_y > 8
+        top = transcript.views[transcript.reading[0] - transcript.first + 1]
+        row = top.region.y
+        transcript.post_message(MouseScrollUp(transcript, 5, 5, 0, 0, 0, False, False, False, 5, 5))
+        await settled(c)
+        assert row < top.region.y < row + 6
+
+
+async def test_a_page_is_turned_at_once_not_after_the_next_layout(
+    chat: OpenChat, memory: Memory, long: int
+) -> None:
+    async with chat(ScriptedModel(), session_id=long) as c:
+        await c.on_screen(f"line {MANY - 1}")
+        await settled(c)
+        transcript = c.app.chat.talk.transcript
+        place = transcript.reading
+        transcript.scroll_page_up()
+        assert transcript.reading < place
+
+
+async def test_what_was_read_for_another_place_is_not_shown(
+    chat: OpenChat, memory: Memory, long: int
+) -> None:
+    async with chat(ScriptedModel(), session_id=long) as c:
+        await c.on_screen(f"line {MANY - 1}")
+        await settled(c)
+        talk, mounted = c.app.chat.talk, c.views()
+        entries = entries_before(memory, talk.way, 100)
+        await talk.transcript.extend(entries, 100, older=True)
+        await settled(c)
+        assert c.views() == mounted
 
 
 async def test_a_terminal_that_gets_narrower_keeps_what_is_read_at_the_top(
@@ -160,9 +186,11 @@ async def test_the_selection_follows_what_is_read_when_its_message_is_far_away(
             transcript.scroll_page_up()
             await settled(c)
         assert f"line {MANY - 1}" not in c.views()
-        await c.until(lambda: c.app.focused in transcript.views)
+        await c.until(lambda: re.search(rf"{c.app.focused.message.text}\b", c.screen()))
+        place = transcript.reading
         await c.pilot.press("c")
-        await c.until(lambda: c.app.clipboard in c.views())
+        await c.until(lambda: c.app.clipboard == c.app.focused.message.text)
+        assert transcript.reading == place
 
 
 async def test_a_message_said_while_far_up_is_shown_at_the_end(

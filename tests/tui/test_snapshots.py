@@ -16,8 +16,10 @@ import pytest
 from textual.widgets import Input
 
 from localmem.memory import Memory
+from localmem.models.protocols import StopReason
 from localmem.models.scripted import ScriptedModel
-from localmem.types import NewMessage, NewSession, Role
+from localmem.store.replies import StoredNeed, StoredReply
+from localmem.types import Ledger, NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
 FOLDER = Path(__file__).parent / "snapshots"
@@ -45,15 +47,38 @@ def session(title: str, day: int, *texts: str, source: str = "chat") -> NewSessi
 
 @pytest.fixture
 def remembered(memory: Memory) -> Memory:
-    memory.add(session("The garden [/b] in spring", 14, "Today I planted a pear tree.", "Where?"))
+    planted, _ = memory.add(session("The garden [/b] in spring", 14, "Today I planted a pear tree.", "Where?"))
     memory.add(session("A walk to the sea", 20, "We walked for six hours.", "A long way."))
-    memory.add(session("When was the tree planted?", 28, "When did I plant the pear tree?", ANSWER))
+    _, answer = memory.add(
+        session("When was the tree planted?", 28, "When did I plant the pear tree?", ANSWER)
+    )
+    ledger = Ledger(records=1, sessions_opened=1, messages=6, tokens_written=31, seconds={"answer": 2.4})
+    rests = StoredReply(
+        citations=(planted,),
+        stop_reason=StopReason.END.value,
+        ledger=ledger,
+        recalled=((planted, "raw"),),
+        needs=(StoredNeed((11, 30), (planted,)), StoredNeed((), ())),
+    )
+    memory._replies.put(answer, rests)
+    memory.pins.add("Today I planted a pear tree.", [planted])
     return memory
 
 
 async def answered(c: Any) -> None:
     c.app.chat.open_session(next(s.id for s in c.memory.sessions() if s.title.startswith("When")))
     await c.on_screen("2025", "60")
+
+
+async def rested(c: Any) -> None:
+    await answered(c)
+    await c.pilot.press("ctrl+t")
+    await c.on_screen("What the question requires", "not found", "Cited")
+
+
+async def held(c: Any) -> None:
+    await c.pilot.press("f3")
+    await c.on_screen("Layers: summaries", "Pinned", "The garden [/b] in spring")
 
 
 async def listed(c: Any) -> None:
@@ -66,9 +91,12 @@ async def helped(c: Any) -> None:
     await c.on_screen("While you write", "the pages of the chat")
 
 
+SCREENS = {"chat": answered, "evidence": rested, "memory": held, "sessions": listed, "help": helped}
+
+
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("size", [(60, 20), (100, 30)], ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("screen", [answered, listed, helped], ids=["chat", "sessions", "help"])
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
 async def test_the_screen_is_as_it_was_found_good(
     chat: OpenChat,
     remembered: Memory,
