@@ -22,7 +22,7 @@ from localmem.entries import Bullet, Entry, Failure, Layer
 from localmem.errors import BadInput
 from localmem.events import Event, answered
 from localmem.home import Home, How
-from localmem.index.embedding import EmbeddingQueue, reembed
+from localmem.index.embedding import EmbeddingQueue
 from localmem.index.worker import Queue, Worker
 from localmem.layers.builder import LayerBuilder
 from localmem.layers.queue import SummaryQueue
@@ -55,7 +55,7 @@ class Memory(Chats):
     """A memory file opened with an embedding model. Safe from several threads; a context manager.
 
     ``embedder`` must be the one that the file was embedded with, else :class:`EmbeddingMismatch` is
-    raised (see :func:`reembed`). Raises the :class:`StoreError` that fits when the file cannot be used.
+    raised (see :func:`localmem.index.embedding.reembed_file`). Raises the :class:`StoreError` that fits when the file cannot be used.
     The caller keeps ownership of the models and closes them. ``home`` is what :meth:`ask` answers with.
     ``secrets`` says what is done about keys and card numbers in what is stored; None: as the home's settings
     say, without a home that they are kept.
@@ -394,14 +394,3 @@ class Memory(Chats):
     ) -> Judged:
         """How many of ``count`` summaries by models a judge finds faithful; see :class:`Judged`."""
         return judge_summaries(self._database, judge, count, progress)
-
-
-def reembed_file(
-    path: Path | None, embedder: Embedder, progress: Callable[[int, int], None], *, key: str | None = None
-) -> None:
-    """Embed a whole memory file with another model; ``progress`` gets (messages done, in all)."""
-    database = Database(path or default_database(), key)
-    try:
-        reembed(database, embedder, progress)
-    finally:
-        database.close()

@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from localmem.cli.context import Context, pass_context, print_json
 from localmem.entries import Layer
 from localmem.errors import EmbeddingMismatch
-from localmem.memory import Memory, reembed_file
+from localmem.index.embedding import reembed_file
+from localmem.memory import Memory
 from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from localmem.index.summaries import (
     waiting_summaries,
 )
 from localmem.models.protocols import Embedder, Vectors
+from localmem.paths import default_database
 from localmem.store import Database, SessionStore
 
 BATCH = 256
@@ -158,3 +160,14 @@ def _embed(sessions: SessionStore, embedder: Embedder, ids: Sequence[int]) -> di
 def _windows(embedder: Embedder, pieces: Sequence[str]) -> list[str]:
     """The pieces, those cut further that the model could not read whole."""
     return [part for piece in pieces for part in embedder.split(piece)]
+
+
+def reembed_file(
+    path: Path | None, embedder: Embedder, progress: Callable[[int, int], None], *, key: str | None = None
+) -> None:
+    """Embed a whole memory file with another model; ``progress`` gets (messages done, in all)."""
+    database = Database(path or default_database(), key)
+    try:
+        reembed(database, embedder, progress)
+    finally:
+        database.close()

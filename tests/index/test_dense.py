@@ -8,8 +8,8 @@ import pytest
 
 from localmem.errors import EmbeddingMismatch
 from localmem.index.dense import similarity
-from localmem.index.embedding import reembed
-from localmem.memory import Memory, reembed_file
+from localmem.index.embedding import reembed, reembed_file
+from localmem.memory import Memory
 from localmem.models.hashing import HashEmbedder
 from localmem.models.protocols import Vectors
 from localmem.store import Database

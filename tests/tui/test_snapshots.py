@@ -47,7 +47,9 @@ def session(title: str, day: int, *texts: str, source: str = "chat") -> NewSessi
 
 @pytest.fixture
 def remembered(memory: Memory) -> Memory:
-    planted, _ = memory.add(session("The garden [/b] in spring", 14, "Today I planted a pear tree.", "Where?"))
+    planted, _ = memory.add(
+        session("The garden [/b] in spring", 14, "Today I planted a pear tree.", "Where?")
+    )
     memory.add(session("A walk to the sea", 20, "We walked for six hours.", "A long way."))
     _, answer = memory.add(
         session("When was the tree planted?", 28, "When did I plant the pear tree?", ANSWER)
