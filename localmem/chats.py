@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from localmem.answering.dialogue import Dialogue, With
 from localmem.answering.keepers import StoredSession, Unstored
@@ -16,7 +17,7 @@ from localmem.privacy.vocabulary import drop_unused_terms
 from localmem.reconstruction.records import Records
 from localmem.reconstruction.support import required
 from localmem.resent import Conversation, Resent
-from localmem.retrieval.search import Filter, HybridSearch
+from localmem.retrieval.search import EVIDENCE, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.store import Database, SessionStore
 from localmem.store.bin import Bin
@@ -138,8 +139,8 @@ class Chats:
         return Branches(self._sessions.messages(session_id)).path(self.desk.leaf(session_id))
 
     def _recall_without(self, session_id: int | None) -> Recall:
-        only = Filter(without_session=session_id)
+        only = replace(EVIDENCE, without_session=session_id)
         return Recall(self.retrieval, self._sessions, only, self._required, self.pins)
 
     def _required(self, question: str, among: Sequence[int], cited: Sequence[int]) -> tuple[Requirement, ...]:
-        return required(question, Records(self.retrieval), among, cited)
+        return required(question, Records(self.retrieval, EVIDENCE), among, cited)

@@ -176,9 +176,8 @@ class Transcript(VerticalScroll, can_focus=False):
         else:
             gone = [child for child in children if child in regions and regions[child].y > bottom]
         if any(child.has_focus_within for child in gone):
-            self.views[self.reading[0] - self.first].focus(
-                scroll_visible=False
-            )  # keys act on what is on the screen
+            # Keys act on what is on the screen; textual would select the nearest that stays, and go there.
+            self.screen.set_focus(self.views[self.reading[0] - self.first], scroll_visible=False)
         await self._unmount(gone)
 
     async def _unmount(self, children: Sequence[Widget]) -> None:

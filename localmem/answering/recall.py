@@ -16,7 +16,7 @@ from localmem.retrieval.asked import read
 from localmem.retrieval.search import Filter, HybridSearch
 from localmem.store import SessionStore
 from localmem.store.pins import Pins
-from localmem.types import Evidence, Origin, Requirement
+from localmem.types import Evidence, Requirement
 
 RECORDS = 10
 """Messages taken as evidence for each part of a question."""
@@ -78,9 +78,7 @@ class Recall:
         started = time.perf_counter()
         question = read_question(text)
         records = RECORDS_TO_COUNT if question.kind is Kind.COUNT else RECORDS
-        # What memory itself answered is no evidence: what it rested on is. Half of what is found may be that.
-        hits = self._search.search(text, 2 * records, self._only)
-        hits = [hit for hit in hits if hit.message.origin is Origin.SAID][:records]
+        hits = self._search.search(text, records, self._only)
         close = self._search.closeness(text, [hit.message.id for hit in hits])
         evidence = [Evidence(hit.message, "raw", close.get(hit.message.id, 0.0)) for hit in hits]
         weights = self._search.matches(self._search.view(), question.terms).idf

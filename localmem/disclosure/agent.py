@@ -30,7 +30,7 @@ from localmem.events import Answered, Event, Recalled, StepTaken
 from localmem.models.catalog import ModelRole
 from localmem.models.protocols import ChatModel
 from localmem.reconstruction.records import Records
-from localmem.retrieval.search import HybridSearch
+from localmem.retrieval.search import EVIDENCE, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.steps import DEPTH
 from localmem.store import Database, SessionStore
@@ -121,7 +121,8 @@ class _Run:
         if self._model is not None:
             meter.keep(self._model.predict(ANSWER_PROMPT, ANSWER.max_tokens))
         asked = tracing.day_or_time(saved.body["asked"]) if saved else agent.asked
-        records = Records(store.search, asked_on=asked.date() if isinstance(asked, datetime) else asked)
+        day = asked.date() if isinstance(asked, datetime) else asked
+        records = Records(store.search, EVIDENCE, day)
         self._question = question = replace(question, asked=records.asked_on)
         asked = asked or records.asked_on or date.today()
         self._state = State(question, asked, agent.limits)

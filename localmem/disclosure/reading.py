@@ -13,7 +13,7 @@ from localmem.models.protocols import ChatModel
 from localmem.steps import Level
 from localmem.store import Database, SessionStore
 from localmem.store.layers import LayerStore
-from localmem.types import Ledger, Message
+from localmem.types import Ledger, Message, Origin
 
 TURNS = 4
 """Turns that are read word by word when nobody says which."""
@@ -65,7 +65,8 @@ class Reader:
 
         At most ``most`` turns, and none of those that are ``known``.
         """
-        messages = [m for m in self._sessions.messages(session_id) if m.turn not in known]
+        said = [m for m in self._sessions.messages(session_id) if m.origin is Origin.SAID]
+        messages = [message for message in said if message.turn not in known]
         best: dict[int, float] = {}
         for message in messages:
             worth = self.relevance((message.id,))

@@ -22,7 +22,7 @@ from localmem.reconstruction.evidence import found
 from localmem.reconstruction.reconstruct import LEAST, Policy, Reconstruction, reconstruct
 from localmem.reconstruction.records import Records
 from localmem.reconstruction.support import timed
-from localmem.retrieval.search import HybridSearch
+from localmem.retrieval.search import EVIDENCE, HybridSearch
 from localmem.roles.trust import TRUSTED, Trust
 from localmem.store import SessionStore
 from localmem.store.layers import LayerStore
@@ -83,7 +83,7 @@ def answer(
     if not text.strip():
         raise BadInput("The question is empty.")
     started = time.perf_counter()
-    records = Records(store.search, asked_on=fixed.asked_on)
+    records = Records(store.search, EVIDENCE, fixed.asked_on)
     question = replace(read_question(text), asked=records.asked_on)
     ledger = opened_ledger(store.sessions)
     ledger.layers = ("raw",)

@@ -36,12 +36,16 @@ class Filter:
     """Id of a session to leave out: the one that is being held."""
     without: frozenset[int] = frozenset()
     """Ids of messages to leave out: those that a person does not want used."""
+    said: bool = False
+    """Only what was said: what memory itself answered is no evidence, what it rested on is."""
 
     def __bool__(self) -> bool:
         return self != Filter()
 
 
 NO_FILTER = Filter()
+EVIDENCE = Filter(said=True)
+"""What an answer may rest on."""
 
 CANDIDATES = 100
 """Messages whose score is made exact, when the first look used a smaller form of the vectors."""
@@ -169,6 +173,9 @@ class HybridSearch:
         connection = self._database.connection()
         left_out = connection.execute("SELECT id FROM message WHERE session_id = ?", (only.without_session,))
         allowed = ~np.isin(view.columns.ids, [*_ids(left_out), *only.without])
+        if only.said:
+            recalled = connection.execute("SELECT id FROM message WHERE origin = 'recalled'")
+            allowed &= ~np.isin(view.columns.ids, _ids(recalled))
         if after is not None or before is not None:
             sent = connection.execute(
                 "SELECT id FROM message WHERE (?1 IS NULL OR sent_at >= ?1) AND (?2 IS NULL OR sent_at < ?2)",

@@ -370,6 +370,11 @@ def m008_pins(connection: apsw.Connection) -> None:
     """)
 
 
+def m009_recalled(connection: apsw.Connection) -> None:
+    """What memory itself answered is no evidence, so every question asks which messages that are: few."""
+    connection.execute("CREATE INDEX message_recalled ON message (id) WHERE origin = 'recalled'")
+
+
 MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     m001_sessions,
     m002_indexes,
@@ -379,4 +384,5 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (
     m006_trace_steps,
     m007_conversations,
     m008_pins,
+    m009_recalled,
 )

@@ -8,13 +8,14 @@ from importlib import resources
 
 import pytest
 
+from localmem.disclosure.agent import Agent
 from localmem.errors import BadInput, ModelCrashed
-from localmem.events import AnswerDelta, Answered, Fallback
+from localmem.events import AnswerDelta, Answered, Fallback, answered
 from localmem.importers.run import import_files
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
 from localmem.roles.trust import Trust
-from localmem.types import Answer, NewMessage, NewSession, Role
+from localmem.types import Answer, NewMessage, NewSession, Origin, Role
 
 Said = Callable[..., NewSession]
 MARCH = datetime(2026, 3, 10, 9, tzinfo=UTC)
@@ -248,3 +249,22 @@ def test_what_was_asked_of_somebody_else_is_not_told_of_you(memory: Memory) -> N
 def test_a_copied_note_does_not_stand(dentist: Memory, copied: str) -> None:
     answer = ask(dentist, "Who is my dentist?", ScriptedModel([copied]))
     assert answer.ledger.fallbacks == ["answerer: it copies the notes"]
+
+
+@pytest.mark.parametrize("policy", ["fixed", "agent"])
+def test_what_memory_itself_answered_is_no_evidence(memory: Memory, policy: str) -> None:
+    first, _ = memory.add(
+        NewSession(
+            "test",
+            "s1",
+            messages=(NewMessage(Role.USER, "I adopted Miso in May."), NewMessage(Role.ASSISTANT, "Nice.")),
+        )
+    )
+    told = NewMessage(Role.ASSISTANT, "You adopted Miso in June.", origin=Origin.RECALLED)
+    memory.add(NewSession("chat", "c", messages=(NewMessage(Role.USER, "Tell me of Miso."), told)))
+    how = Agent() if policy == "agent" else None
+    answer = answered(memory.answer("When did I adopt Miso?", model=None, agent=how))
+    assert first in answer.citations
+    assert "June" not in answer.text
+    assert "You adopted Miso in June." not in [item.message.text for item in answer.evidence]
+    assert memory.search("adopted Miso June", 1)[0].message.text == "You adopted Miso in June."
