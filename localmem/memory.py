@@ -56,7 +56,8 @@ class Memory(Chats):
 
     ``embedder`` must be the one that the file was embedded with, else :class:`EmbeddingMismatch` is
     raised (see :func:`localmem.index.embedding.reembed_file`). Raises the :class:`StoreError` that fits
-    when the file cannot be used. The caller keeps ownership of the models and closes them. ``home`` is what :meth:`ask` answers with.
+    when the file cannot be used. The caller keeps ownership of the models and closes them. ``home`` is what
+    :meth:`ask` answers with.
     ``secrets`` says what is done about keys and card numbers in what is stored; None: as the home's settings
     say, without a home that they are kept.
     """
