@@ -16,7 +16,7 @@ from localmem.types import Message, Role, Session
 
 BATCH_MESSAGES = 24
 """Messages that are shown at first: a screenful or more."""
-MORE_MESSAGES = 4
+MORE_MESSAGES = 6
 """Messages that are read when an end of what is shown is near: no more than a key can wait for."""
 BATCH_CHARACTERS = 20_000
 """Of their texts; with these it is a batch, however few it has."""

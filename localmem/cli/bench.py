@@ -158,15 +158,21 @@ def tui_command(context: Context, sizes: tuple[int, ...], as_json: bool) -> None
 
 
 def _tui_lines(row: dict[str, Any]) -> str:
-    process, page, key = row["process"], row["page_ms"], row["key_ms"]
+    process = row["process"]
     return (
         f"{row['messages']:,} messages: first frame {row['start_s']:.2f} s after the file is opened, "
         f"{process['first_frame_s']:.2f} s after the process is started\n"
         f"  a session of {row['session_messages']:,} messages is open after {row['open_session_s']:.2f} s\n"
-        f"  a page {page.get('p50', 0):.0f} ms (p95 {page.get('p95', 0):.0f}, at most "
-        f"{page.get('max', 0):.0f}; {row['pages']} pages), "
-        f"a letter {key['p50']:.0f} ms (p95 {key['p95']:.0f}, at most {key['max']:.0f})"
+        f"  a page up {_spread_of(row['page_ms'])}, down {_spread_of(row['down_ms'])}; {row['pages']} pages\n"
+        f"  a notch of the wheel {_spread_of(row['wheel_ms'])}, a letter {_spread_of(row['key_ms'])}\n"
+        f"  a key waits while it scrolls {_spread_of(row['stall_ms'])}"
     )
+
+
+def _spread_of(spread: dict[str, float]) -> str:
+    if not spread:  # a session of one page has nothing to turn
+        return "not measured"
+    return f"{spread['p50']:.0f} ms (p95 {spread['p95']:.0f}, at most {spread['max']:.0f})"
 
 
 def _generation_lines(result: dict[str, Any]) -> Iterator[str]:

@@ -20,5 +20,6 @@ def test_the_figures_are_of_a_chat_that_starts_turns_pages_and_takes_letters(
     assert row["pages"] > 1
     assert 0 < row["key_ms"]["p50"] <= row["key_ms"]["p95"] <= row["key_ms"]["max"]
     assert 0 < row["page_ms"]["p50"] <= row["page_ms"]["max"]
+    assert {"down_ms", "wheel_ms", "stall_ms"} <= set(row)
     assert row["process"]["first_frame_s"] > row["start_s"] > 0
     assert "turning its pages" in err
