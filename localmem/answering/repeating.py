@@ -19,7 +19,8 @@ def before_repeating(text: str) -> str | None:
             while start > 0 and text[start - 1] == text[start - 1 + period]:
                 start -= 1
             end = start + period
-            while end < start + 2 * period and not text[end].isspace():  # a word and its stop stay whole
+            # A word and its stop stay whole.
+            while end < start + 2 * period and not (text[end - 1].isspace() or text[end].isspace()):
                 end += 1
             return text[:end].rstrip()
     return None

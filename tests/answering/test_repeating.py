@@ -27,6 +27,11 @@ def test_a_loop_is_noticed_wherever_a_piece_of_it_ends() -> None:
     assert found.count("She is a good listener") == 1
 
 
+def test_a_loop_from_the_first_word_on_is_said_once_too() -> None:
+    assert before_repeating("I am sorry for that. " * TIMES) == "I am sorry for that."
+    assert before_repeating("I am sorry for that. " * TIMES + "I am") == "I am sorry for that."
+
+
 @pytest.mark.parametrize(
     "text",
     [
