@@ -252,6 +252,7 @@ async def test_of_a_long_message_the_size_is_told_while_it_is_written(chat: Open
 
 async def test_a_command_that_was_given_is_brought_back_to_be_mended(chat: OpenChat) -> None:
     async with chat(ScriptedModel()) as c:
+        await c.on_screen("0 messages in memory")  # what was said before is read by then
         await c.type("/attach /nowhere/notes.txt")
         await c.until(lambda: "cannot be read" in c.notified())
         await c.pilot.press("up")
