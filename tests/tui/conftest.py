@@ -24,7 +24,7 @@ from localmem.tui.app import ChatApp
 from localmem.tui.composer import Composer
 
 SIZE = (100, 40)
-PATIENCE = 5.0
+PATIENCE = 10.0
 
 
 class PacedModel(ScriptedModel):
@@ -78,7 +78,7 @@ class Chat:
             await self.pilot.pause(0.01)
 
     async def ready(self) -> None:
-        await self.until(lambda: "is ready" in self.status())
+        await self.until(lambda: "is ready" in self.status() and self.app.chat.talk.cancel is None)
 
     async def on_screen(self, *texts: str) -> None:
         """Wait until all of these are on the screen."""
