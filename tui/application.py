@@ -53,7 +53,7 @@ class Application(App[Result]):
 
     def on_unmount(self) -> None:
         """The signals are the program's again."""
-        with contextlib.suppress(NotImplementedError, RuntimeError):
+        with contextlib.suppress(NotImplementedError, RuntimeError):  # as when it was mounted
             for number in _SIGNALS:
                 asyncio.get_running_loop().remove_signal_handler(number)
 

@@ -12,7 +12,7 @@ from localmem.events import Answered, Event, Fallback, NotesMade, Recalled, Repl
 from localmem.models.protocols import ThoughtDelta
 from localmem.steps import Step
 from localmem.store.replies import StoredReply
-from localmem.tui.text import cost_line, end_note, one_line
+from localmem.tui.text import cost_line, counted, end_note, one_line
 from localmem.types import Answer, Evidence, Requirement
 
 
@@ -52,12 +52,12 @@ class Basis:
             case Recalled(evidence, needs):
                 self._recalled(evidence)
                 self.needs = needs
-                self.steps.append(f"recalled {len(evidence):,} {_messages(len(evidence))}")
+                self.steps.append(f"recalled {counted(len(evidence), 'message')}")
             case StepTaken(step):
                 self.steps.append(step)
             case NotesMade(notes):
                 self.earlier = event.earlier
-                self.steps.append(f"made {len(notes):,} {'note' if len(notes) == 1 else 'notes'} of them")
+                self.steps.append(f"made {counted(len(notes), 'note')} of them")
             case ThoughtDelta(text):
                 self.thought += text
             case Fallback(role, reason):
@@ -90,7 +90,7 @@ def kept_basis(kept: StoredReply, question: str) -> Basis:
     if kept.ledger.records and not kept.recalled:
         steps.append("what was recalled but not cited was not kept")
     if count := kept.ledger.fallbacks_before:
-        steps.append(f"by rule in place of a model: {count:,} {'time' if count == 1 else 'times'}")
+        steps.append(f"by rule in place of a model: {counted(count, 'time')}")
     return Basis(
         without=frozenset(kept.without),
         recalled=dict(kept.recalled),
@@ -106,7 +106,3 @@ def kept_basis(kept: StoredReply, question: str) -> Basis:
 def _stop(reason: str) -> str:
     """Why a reply ended, or an answer was searched no further."""
     return end_note(reason, REPLY_TOKENS) or f"stopped: {one_line(reason)}"
-
-
-def _messages(count: int) -> str:
-    return "message" if count == 1 else "messages"

@@ -26,6 +26,7 @@ from localmem.tui.composer import Composer
 from localmem.tui.failures import failure_text
 from localmem.tui.footer import Keys
 from localmem.tui.memory_actions import MemoryActions
+from localmem.tui.memory_standing import BACKLOG_S
 from localmem.tui.message_actions import MessageActions
 from localmem.tui.messages import (
     BacklogRead,
@@ -42,12 +43,10 @@ from localmem.tui.messages import (
 from localmem.tui.models_picker import ModelsPicker
 from localmem.tui.status import StatusBar
 from localmem.tui.talk import Talk
-from localmem.tui.text import backlog_text, one_line
+from localmem.tui.text import backlog_text, one_line, title_of
 from localmem.tui.views import Plain
 from localmem.tui.written import Written
 
-BACKLOG_S = 2.0
-"""How often the work of idle time is told."""
 HINTS = 6
 """Commands that are shown while one is typed."""
 
@@ -182,7 +181,7 @@ class ChatScreen(MemoryActions, MessageActions):
         await self.talk.begin(private=private)
         self.show_title("New chat")
         self._untitled = not private
-        self.set_class(private, "-private")
+        self._be_private(private)
         composer = self.query_one(Composer)
         composer.disabled = False
         composer.focus()
@@ -190,6 +189,14 @@ class ChatScreen(MemoryActions, MessageActions):
         self.read_history()
         if self.model is not None:
             self.status(self.ready())
+
+    def _be_private(self, private: bool) -> bool:
+        """Show whether the chat is private; whether the one before was: then Up must not bring it back."""
+        before = self.has_class("-private")
+        if before:
+            self.query_one(Composer).forget_commands()
+        self.set_class(private, "-private")
+        return before
 
     def action_think(self) -> None:
         """Let the model think before it replies, or not."""
@@ -220,13 +227,14 @@ class ChatScreen(MemoryActions, MessageActions):
             return
         self._untitled = False
         imported = session.source != CHAT_SOURCE
-        title = one_line(session.title) or one_line(session.external_id)
+        title = title_of(session)
         title += "".join(f"  #{one_line(tag)}" for tag in session.tags)
         if session.archived:
             title += " (put away)"
         if imported:
             title += f" ({one_line(session.source)}, read only)"
-        self.set_class(False, "-private")
+        if self._be_private(False):
+            self.read_history()
         self.show_title(title)
         composer = self.query_one(Composer)
         composer.disabled = imported
@@ -357,7 +365,7 @@ class ChatScreen(MemoryActions, MessageActions):
             self.say("A reply is running. Esc stops it.")
             return True
         if self.talk.opening:
-            self.say("The session is still being opened.")
+            self.say("What was begun last is not done yet: the line at the bottom says what it is.")
             return True
         return False
 

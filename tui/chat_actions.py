@@ -60,7 +60,6 @@ class ChatActions(Acting):
             return
         if self.selected() is not None:
             self.action_messages()
-        transcript.anchor()
         transcript.scroll_end(animate=False)
 
     # Finding

@@ -53,6 +53,7 @@ class Composer(TextArea):
         self.attachments: list[Attachment] = []
         """What goes with the message."""
         self._said: list[str] = []
+        self._commands: list[str] = []  # of this run; memory does not hold them
         self._place = 0  # in what was said; at its end: what is being written
         self._draft = ""
         self._pasted = 0
@@ -63,9 +64,13 @@ class Composer(TextArea):
         return len(self.text) + sum(len(item.text) for item in self.attachments)
 
     def remember(self, said: Sequence[str]) -> None:
-        """What Up brings back, the oldest first."""
-        self._said = [printable(text) for text in said]
+        """What Up brings back besides the commands that were given, the oldest first."""
+        self._said = [printable(text) for text in said] + self._commands
         self._place = len(self._said)
+
+    def forget_commands(self) -> None:
+        """Bring back none that were given until now: what stands behind them may have been private."""
+        self._commands = []
 
     async def _on_key(self, event: events.Key) -> None:
         """Act on the keys above in the order they were typed; bindings run before text typed just ahead."""
@@ -95,6 +100,7 @@ class Composer(TextArea):
     def action_submit(self) -> None:
         """Send what was typed."""
         if read_slash(self.text):
+            self._commands.append(self.text)
             self._keep(self.text)
         if self.text.strip() or self.attachments:
             self.post_message(Submitted(self.text))

@@ -30,7 +30,7 @@ from localmem.tui.choice import Choice
 from localmem.tui.commands import Place, bindings
 from localmem.tui.evidence_rows import Row, rows_of
 from localmem.tui.failures import failure_text
-from localmem.tui.text import one_line, shown
+from localmem.tui.text import counted, one_line, shown
 from localmem.types import Message
 
 LOW = 25
@@ -169,7 +169,7 @@ class Evidence(ModalScreen[Left]):
         if basis.budget is None:
             return "Looking…"
         steps = sum(isinstance(step, Step) for step in basis.steps)
-        now = f"{_count(steps, 'step')} in {time.monotonic() - basis.started:.0f} s"
+        now = f"{counted(steps, 'step')} in {time.monotonic() - basis.started:.0f} s"
         stops = (
             "Stopping…"
             if self._cancel and self._cancel.is_set()
@@ -284,8 +284,8 @@ class Evidence(ModalScreen[Left]):
     def on_selected(self, message: Selected) -> None:
         """Ask what is to be done, and tell what goes with it."""
         wrong, selection = message.message, message.selection
-        goes = f"{_count(len(selection.messages), 'message')} and "
-        goes += f"{_count(len(selection.answers), 'answer')} that rest on it"
+        goes = f"{counted(len(selection.messages), 'message')} and "
+        goes += f"{counted(len(selection.answers), 'answer')} that rest on it"
 
         def chosen(way: str | None) -> None:
             if way == "correct":
@@ -330,10 +330,6 @@ class Evidence(ModalScreen[Left]):
         self.notify(text, markup=False)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def more_than(budget: Budget | None) -> Budget:
     """What may be spent next: at first what effort ``high`` may, then as much again, in as much time."""
     high = EFFORTS["high"]
@@ -350,7 +346,7 @@ def more_than(budget: Budget | None) -> Budget:
 def limits_text(budget: Budget) -> str:
     """What an answer may cost at most."""
     return (
-        f"{_count(budget.steps, 'step')}, {budget.calls:,} searches, "
-        f"{_count(budget.records, 'message')}, {_count(budget.model_tokens, 'token')} of the model, "
+        f"{counted(budget.steps, 'step')}, {budget.calls:,} searches, "
+        f"{counted(budget.records, 'message')}, {counted(budget.model_tokens, 'token')} of the model, "
         f"{budget.seconds / 60:.0f} min"
     )

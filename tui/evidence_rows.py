@@ -22,7 +22,7 @@ from localmem.steps import (
 )
 from localmem.tui import reading
 from localmem.tui.basis import Basis
-from localmem.tui.text import MUTED, one_line, source_of
+from localmem.tui.text import MUTED, counted, one_line, source_of
 from localmem.types import Message
 
 LINE = 300
@@ -150,8 +150,7 @@ def _told(call: Call) -> str:
     if call.told:
         return one_line(call.told, LINE)
     if isinstance(action, Search):
-        found = f"{len(call.found):,} {'session' if len(call.found) == 1 else 'sessions'}"
-        return f"searched for {_quoted(action.queries)}: {found}"
+        return f"searched for {_quoted(action.queries)}: {counted(len(call.found), 'session')}"
     if isinstance(action, Decompose):
         return f"asks for {_quoted(call.parts)}"
     if isinstance(action, Reflect) and call.reflection is not None:

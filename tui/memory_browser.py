@@ -30,7 +30,7 @@ from localmem.tui.listing import move, page
 from localmem.tui.memory_search import Line, Sought, read_sought
 from localmem.tui.memory_standing import Standing
 from localmem.tui.sessions import PAUSE_S, found_text, session_line
-from localmem.tui.text import MUTED, one_line, speaker
+from localmem.tui.text import MUTED, counted, one_line, speaker
 from localmem.types import Message, Session
 
 LISTED = 2000
@@ -151,7 +151,7 @@ class MemoryBrowser(ModalScreen[Message | None]):
             return
         count = sum(session.messages for session in message.sessions)
         sessions = message.sessions[:LISTED]
-        counts = f"{len(message.sessions):,} sessions, {count:,} messages"
+        counts = f"{counted(len(message.sessions), 'session')}, {counted(count, 'message')}"
         if len(message.sessions) > LISTED:
             counts += f" (the newest {LISTED:,} are listed)"
         self._sessions = {f"s{session.id}": session for session in sessions}
@@ -270,7 +270,7 @@ def _pin_text(pin: Pin, message: Message) -> Content:
 def _count_of(found: Found) -> str:
     level, count = found.sought.level, len(found.found)
     if level is Level.RAW:
-        return f"{count:,} {'message' if count == 1 else 'messages'}, the best first"
+        return f"{counted(count, 'message')}, the best first"
     if not count and level is not Level.SUMMARY:
         return f"No {level} found. They are made of a session when they are first read."
-    return f"{count:,} {'line' if count == 1 else 'lines'} of {level}, the best first"
+    return f"{counted(count, 'line')} of {level}, the best first"

@@ -12,6 +12,7 @@ from localmem.errors import BadInput
 from localmem.index.tokens import terms
 from localmem.memory import Memory
 from localmem.steps import Level
+from localmem.tui.reading import with_titles
 from localmem.tui.text import one_line, speaker
 from localmem.types import Message
 
@@ -59,9 +60,8 @@ class Sought:
             found = [(message, message.text) for message in messages[:FOUND]]
         else:
             found = self._made_from(memory, Layer(self.level.value), messages)[:FOUND]
-        sessions = {i: memory.session(i) for i in {message.session_id for message, _ in found}}
-        titles = {i: session.title or session.external_id for i, session in sessions.items()}
-        return [Line(message, titles[message.session_id], text) for message, text in found]
+        titled = with_titles(memory, [message for message, _ in found])
+        return [Line(message, title, text) for (message, title), (_, text) in zip(titled, found, strict=True)]
 
     def _made_from(
         self, memory: Memory, layer: Layer, messages: Sequence[Message]

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from localmem.tui.commands import SLASH, Command
 from localmem.tui.finding import best_titles
-from localmem.tui.text import one_line
+from localmem.tui.text import title_of
 
 if TYPE_CHECKING:
     from localmem.tui.app import ChatApp
@@ -49,7 +49,7 @@ class Sessions(Provider):
         app = cast("ChatApp", self.app)
         sessions = await asyncio.to_thread(lambda: best_titles(app.memory.sessions(), query)[:TITLES])
         for place, session in enumerate(sessions):
-            title = one_line(session.title) or one_line(session.external_id)
+            title = title_of(session)
             open_it = partial(app.chat.open_session, session.id)
             yield Hit(0.5 - place / 100, Content(f"Open: {title}"), open_it, text=title)
 

@@ -99,12 +99,14 @@ def version_mark(versions: Sequence[int], message_id: int) -> str:
 def sources_of(memory: Memory, ids: Sequence[int]) -> tuple[Source, ...]:
     """Cited messages that are still there, each with its session's title."""
     found = memory.messages_by_id(ids)
-    titles = {}
-    for message in found.values():
-        if message.session_id not in titles:
-            session = memory.session(message.session_id)
-            titles[message.session_id] = session.title or session.external_id
-    return tuple((found[i], titles[found[i].session_id]) for i in ids if i in found)
+    return tuple(with_titles(memory, [found[i] for i in ids if i in found]))
+
+
+def with_titles(memory: Memory, messages: Sequence[Message]) -> list[Source]:
+    """Messages, each with its session's title."""
+    sessions = {i: memory.session(i) for i in {message.session_id for message in messages}}
+    titles = {i: session.title or session.external_id for i, session in sessions.items()}
+    return [(message, titles[message.session_id]) for message in messages]
 
 
 def blocks_for(message: Message, text: str) -> Sequence[Block]:

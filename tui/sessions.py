@@ -27,7 +27,8 @@ from localmem.tui.failures import failure_text
 from localmem.tui.finding import best_titles, by_date, excerpt, words_in
 from localmem.tui.listing import move, page
 from localmem.tui.messages import MessagesFound, SessionBack, SessionsRead
-from localmem.tui.text import MUTED, one_line, speaker
+from localmem.tui.reading import with_titles
+from localmem.tui.text import MUTED, counted, one_line, speaker, title_of
 from localmem.types import Message, Session
 
 LISTED = 2000
@@ -111,9 +112,7 @@ class SessionList(ModalScreen[Chosen]):
 
     @work(thread=True, exclusive=True, group="found", exit_on_error=False)
     def _find(self, sought: str) -> None:
-        hits = [hit.message for hit in self._memory.search(sought, FOUND)]
-        titles = {i: self._memory.session(i) for i in {message.session_id for message in hits}}
-        found = [(m, titles[m.session_id].title or titles[m.session_id].external_id) for m in hits]
+        found = with_titles(self._memory, [hit.message for hit in self._memory.search(sought, FOUND)])
         if not get_current_worker().is_cancelled:
             self.post_message(MessagesFound(sought, found))
 
@@ -150,7 +149,7 @@ class SessionList(ModalScreen[Chosen]):
             return f"{count or 'No'} {'title' if count == 1 else 'titles'} with these letters"
         if not count:
             return "No sessions yet."
-        heading = f"{count:,} {'session' if count == 1 else 'sessions'}, newest first"
+        heading = f"{counted(count, 'session')}, newest first"
         return heading + (f" (the first {LISTED:,}; type to find others)" if count > LISTED else "")
 
     def _highlight(self) -> None:
@@ -227,7 +226,7 @@ class SessionList(ModalScreen[Chosen]):
             goes = archived and not self._archived and not self._sought.strip()
             keep = self._beside() if goes else f"s{session.id}"
             if self._change(keep, lambda: self._memory.desk.archive(session.id, archived=archived)):
-                self._say(f"{'Put away' if archived else 'Taken out'}: {_title(session)}")
+                self._say(f"{'Put away' if archived else 'Taken out'}: {title_of(session)}")
 
     def action_archived(self) -> None:
         """Show what was put away, or hide it again."""
@@ -243,7 +242,7 @@ class SessionList(ModalScreen[Chosen]):
         options = self.query_one(OptionList)
         options.remove_option(f"s{session.id}")  # before the list is read: the key may come again at once
         options.highlighted = options.get_option_index(beside) if beside else None
-        self._say(f"Deleted; until you quit, Ctrl+Z brings it back: {_title(session)}")
+        self._say(f"Deleted; until you quit, Ctrl+Z brings it back: {title_of(session)}")
 
     def action_undo(self) -> None:
         """Bring back what was deleted last."""
@@ -264,7 +263,7 @@ class SessionList(ModalScreen[Chosen]):
         if message.session is None:
             self._say(message.problem)
         elif self._change(f"s{message.session.id}"):
-            self._say(f"Back again: {_title(message.session)}")
+            self._say(f"Back again: {title_of(message.session)}")
 
     def _beside(self) -> str | None:
         """Id of the line that follows the highlighted one, or of the one before it."""
@@ -324,7 +323,7 @@ def session_line(session: Session) -> Option:
     start = f"{_day(session.ended_at or session.started_at):10}  {session.messages:5,}  "
     source = f"  {one_line(session.source, 12)}" if session.source != "chat" else ""
     content = Content.assemble(
-        (start, MUTED), _title(session), (tags, "$text-accent"), (away + source, MUTED)
+        (start, MUTED), title_of(session), (tags, "$text-accent"), (away + source, MUTED)
     )
     return Option(content, id=f"s{session.id}")
 
@@ -341,10 +340,6 @@ def found_text(message: Message, title: str, text: str, words: re.Pattern[str] |
     if words is not None:
         said = said.highlight_regex(words, style="bold $text-accent")
     return Content("\n").join([Content.styled(head, MUTED), said])
-
-
-def _title(session: Session) -> str:
-    return one_line(session.title) or one_line(session.external_id)
 
 
 def _day(moment: datetime | None) -> str:

@@ -15,7 +15,7 @@ from localmem.layers.idle import Backlog
 from localmem.layers.stats import LayerStats
 from localmem.models.protocols import StopReason
 from localmem.text import printable
-from localmem.types import Ledger, Message, Role
+from localmem.types import Ledger, Message, Role, Session
 
 SHOWN_CHARACTERS = 20_000
 """Of one message; the rest stays in the store."""
@@ -89,6 +89,11 @@ def one_line(text: str, characters: int = 200) -> str:
     return " ".join(printable(text[: 4 * characters]).split())[:characters]
 
 
+def title_of(session: Session) -> str:
+    """A session's title on one line, or what it is called where it came from."""
+    return one_line(session.title) or one_line(session.external_id)
+
+
 def speaker(message: Message) -> str:
     """Who wrote a message."""
     return one_line(message.speaker) or ("You" if message.role is Role.USER else "Assistant")
@@ -109,7 +114,7 @@ def attached_line(attachments: str) -> str:
     begins = one_line(attachments, 60)
     if lines == 1 and len(attachments) <= 60:
         return f"attached: {begins}"
-    return f"attached: {begins}… ({_count(len(attachments), 'character')}, Enter opens)"
+    return f"attached: {begins}… ({counted(len(attachments), 'character')}, Enter opens)"
 
 
 def code_blocks(text: str) -> list[str]:
@@ -143,15 +148,16 @@ def cost_line(ledger: Ledger, note: str) -> str:
     if ledger.records:
         share = ledger.history_share
         recalled = (
-            f"recalled {_count(ledger.records, 'message')} from {_count(ledger.sessions_opened, 'session')} "
+            f"recalled {counted(ledger.records, 'message')} from {counted(ledger.sessions_opened, 'session')} "
             f"({share:.1%} of memory)"
         )
     else:
         recalled = "nothing recalled"
     seconds = sum(ledger.seconds.values())
-    parts = [recalled, f"{seconds:.1f} s", f"{_count(ledger.tokens_written, 'token')} written", note]
+    parts = [recalled, f"{seconds:.1f} s", f"{counted(ledger.tokens_written, 'token')} written", note]
     return " · ".join(part for part in parts if part)
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """``1 message``, ``2,000 messages``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

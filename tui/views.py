@@ -17,7 +17,7 @@ from localmem.tui import reading
 from localmem.tui.commands import Place, bindings
 from localmem.tui.markdown import NOTHING, Block, Growing, blocks_of
 from localmem.tui.reading import Entry
-from localmem.tui.text import MUTED, SHOWN_CHARACTERS, one_line, shown, source_of
+from localmem.tui.text import MUTED, SHOWN_CHARACTERS, counted, one_line, shown, source_of
 from localmem.tui.written import Written
 
 
@@ -108,7 +108,7 @@ class Thoughts(Static, can_focus=True):
 
     def _content(self) -> Content:
         words = len(self._text.split())
-        line = f"{'Thought' if self._over else 'Thinking…'}: {words:,} {'word' if words == 1 else 'words'}"
+        line = f"{'Thought' if self._over else 'Thinking…'}: {counted(words, 'word')}"
         if self.has_class("-open"):
             return Content(f"{line}\n{shown(self._text.strip())}")
         return Content(f"{line} (Enter opens)")

@@ -257,6 +257,11 @@ async def test_a_command_that_was_given_is_brought_back_to_be_mended(chat: OpenC
         await c.until(lambda: "cannot be read" in c.notified())
         await c.pilot.press("up")
         await c.until(lambda: c.composer().text == "/attach /nowhere/notes.txt")
+        await c.pilot.press("ctrl+n")  # memory is read again
+        await c.until(lambda: c.app.chat.query_one(Composer)._place == 1)
+        c.composer().write("")
+        await c.pilot.press("up")
+        await c.until(lambda: c.composer().text == "/attach /nowhere/notes.txt")
 
 
 async def test_a_draft_comes_back_when_an_edit_is_left_or_sent(chat: OpenChat) -> None:

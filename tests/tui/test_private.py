@@ -62,3 +62,19 @@ async def test_a_private_chat_begins_by_command_and_its_words_are_gone_with_the_
         await c.pilot.press("up")
         assert c.composer().text == ""
         assert c.stored() == []
+
+
+async def test_what_a_private_chat_heard_is_not_brought_back_in_a_chat_that_is_opened_after_it(
+    chat: OpenChat, memory: Memory, said: Callable[..., NewSession]
+) -> None:
+    memory.add(said("An old chat.", "Indeed.", source="chat"))
+    (session,) = memory.sessions()
+    async with chat(ScriptedModel(["Yes."]), private=True) as c:
+        await c.say("Between us.")
+        await c.type("/system Whisper.")
+        await c.until(lambda: "counts from the next message" in c.notified())
+        c.app.chat.open_session(session.id)
+        await c.until(lambda: c.views() == ["An old chat.", "Indeed."])
+        await c.until(lambda: c.composer()._said == ["An old chat."])
+        await c.pilot.press("up")
+        await c.until(lambda: c.composer().text == "An old chat.")
