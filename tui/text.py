@@ -148,8 +148,8 @@ def cost_line(ledger: Ledger, note: str) -> str:
     if ledger.records:
         share = ledger.history_share
         recalled = (
-            f"recalled {counted(ledger.records, 'message')} from {counted(ledger.sessions_opened, 'session')} "
-            f"({share:.1%} of memory)"
+            f"recalled {counted(ledger.records, 'message')} from "
+            f"{counted(ledger.sessions_opened, 'session')} ({share:.1%} of memory)"
         )
     else:
         recalled = "nothing recalled"

@@ -25,6 +25,23 @@ from localmem.tui.composer import Composer
 
 SIZE = (100, 40)
 PATIENCE = 10.0
+HOSTILE = [
+    ("[TODO] call", "[TODO] call"),
+    ("[/", "[/"),
+    ("[/bold] x [bold]y[/bold]", "[/bold] x [bold]y[/bold]"),
+    ("[TODO]: http://x.example", "[TODO]: http://x.example"),
+    ("<div>kept</div>", "<div>kept</div>"),
+    ("[@click=app.quit]go[/]", "[@click=app.quit]go[/]"),
+    ("\x1b]52;c;c2VjcmV0\x07clip", "clip"),
+    ("\x1b[2J\x1b[31mred", "red"),
+    ("\\[/ $x", "[/ $x"),
+    ("שלום עולם", "שלום עולם"),
+    ("👩‍👩‍👧 ok", "ok"),
+    ("lone \ud800 here", "lone ? here"),
+    ("a\x00b", "ab"),
+    ("line\u2028break", "break"),
+]
+"""Texts that a terminal or a markup may take for orders, each with what is to be seen of it."""
 
 
 class PacedModel(ScriptedModel):
@@ -151,3 +168,10 @@ def chat(memory: Memory) -> Callable[..., Any]:
 @pytest.fixture
 def paced() -> type[PacedModel]:
     return PacedModel
+
+
+@pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
+def hostile(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """A hostile text, and what is to be seen of it."""
+    pair: tuple[str, str] = request.param
+    return pair

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from localmem.entries import Layer
 from localmem.memory import Memory
 from localmem.models.scripted import ScriptedModel
@@ -16,21 +14,8 @@ from localmem.types import NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
 
-HOSTILE = [
-    ("[TODO] call", "[TODO] call"),
-    ("[/", "[/"),
-    ("[@click=app.quit]go[/]", "[@click=app.quit]go[/]"),
-    ("\x1b]52;c;c2VjcmV0\x07clip", "clip"),
-    ("\x1b[2J\x1b[31mred", "red"),
-    ("\\[/ $x", "[/ $x"),
-    ("שלום עולם", "שלום עולם"),
-    ("👩‍👩‍👧 ok", "ok"),
-    ("lone \ud800 here", "lone ? here"),
-    ("a\x00b", "ab"),
-]
 
-
-def hostile(text: str) -> NewSession:
+def session_of(text: str) -> NewSession:
     said = (
         NewMessage(Role.USER, f"My bicycle is called {text}.", speaker=text),
         NewMessage(Role.ASSISTANT, f"{text} it is."),
@@ -38,11 +23,11 @@ def hostile(text: str) -> NewSession:
     return NewSession("import", "s1", said, title=text)
 
 
-@pytest.mark.parametrize(("text", "seen"), HOSTILE)
 async def test_the_evidence_of_an_answer_shows_it(
-    chat: OpenChat, memory: Memory, text: str, seen: str
+    chat: OpenChat, memory: Memory, hostile: tuple[str, str]
 ) -> None:
-    memory.add(hostile(text))
+    text, seen = hostile
+    memory.add(session_of(text))
     async with chat(ScriptedModel([f"<think>{text}</think>It is {text}."])) as c:
         await c.say(f"What is my bicycle called, {text}?")
         await c.pilot.press("ctrl+t")
@@ -50,11 +35,11 @@ async def test_the_evidence_of_an_answer_shows_it(
         assert "\x1b" not in c.screen()
 
 
-@pytest.mark.parametrize(("text", "seen"), HOSTILE)
 async def test_what_memory_holds_shows_it_in_sessions_pins_layers_and_hits(
-    chat: OpenChat, memory: Memory, text: str, seen: str
+    chat: OpenChat, memory: Memory, hostile: tuple[str, str]
 ) -> None:
-    memory.add(hostile(text))
+    text, seen = hostile
+    memory.add(session_of(text))
     (session,) = memory.sessions()
     (message, _) = memory.messages(session.id)
     memory.pins.add(message.text, [message.id])
@@ -75,10 +60,10 @@ async def test_what_memory_holds_shows_it_in_sessions_pins_layers_and_hits(
             assert "\x1b" not in c.screen()
 
 
-@pytest.mark.parametrize(("text", "seen"), HOSTILE)
 async def test_dialogs_notifications_and_the_palette_take_it(
-    chat: OpenChat, memory: Memory, text: str, seen: str
+    chat: OpenChat, memory: Memory, hostile: tuple[str, str]
 ) -> None:
+    text, seen = hostile
     async with chat(ScriptedModel(["Good."])) as c:
         await c.say(f"bicycle {text}")
         await c.pilot.press("f2")

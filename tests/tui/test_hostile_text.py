@@ -19,37 +19,21 @@ from localmem.types import Ledger, NewMessage, NewSession, Role
 
 OpenChat = Callable[..., Any]
 
-HOSTILE = [
-    ("[TODO] call", "[TODO] call"),
-    ("[/", "[/"),
-    ("[/bold] x [bold]y[/bold]", "[/bold] x [bold]y[/bold]"),
-    ("[TODO]: http://x.example", "[TODO]: http://x.example"),
-    ("<div>kept</div>", "<div>kept</div>"),
-    ("[@click=app.quit]go[/]", "[@click=app.quit]go[/]"),
-    ("\x1b]52;c;c2VjcmV0\x07clip", "clip"),
-    ("\x1b[2J\x1b[31mred", "red"),
-    ("\\[/ $x", "[/ $x"),
-    ("שלום עולם", "שלום עולם"),
-    ("👩‍👩‍👧 ok", "ok"),
-    ("lone \ud800 here", "lone ? here"),
-    ("a\x00b", "ab"),
-    ("line\u2028break", "break"),
-]
 
-
-@pytest.mark.parametrize(("text", "seen"), HOSTILE)
 async def test_hostile_text_is_shown_without_harm_in_every_place(
-    chat: OpenChat, memory: Memory, text: str, seen: str
+    chat: OpenChat, memory: Memory, hostile: tuple[str, str]
 ) -> None:
-    def hostile(session: str, source: str) -> NewSession:
+    text, seen = hostile
+
+    def session_of(session: str, source: str) -> NewSession:
         messages = (
             NewMessage(Role.USER, f"{text} bicycle", speaker=text),
             NewMessage(Role.ASSISTANT, text),
         )
         return NewSession(source, session, messages, title=text)
 
-    memory.add(hostile("s1", "import"))
-    memory.add(hostile("s2", "chat"))
+    memory.add(session_of("s1", "import"))
+    memory.add(session_of("s2", "chat"))
     resumed = next(s.id for s in memory.sessions() if s.source == "chat")
     async with chat(ScriptedModel([f"bicycle {text}", "x"]), session_id=resumed) as c:
         await c.until(lambda: len(c.app.chat.query("Said, Answer")) == 2)
@@ -66,10 +50,10 @@ async def test_hostile_text_is_shown_without_harm_in_every_place(
         assert f"bicycle {text}".strip() in c.stored()
 
 
-@pytest.mark.parametrize(("text", "seen"), HOSTILE)
 async def test_hostile_text_in_an_answer_is_all_there_when_written_and_when_read_again(
-    chat: OpenChat, memory: Memory, text: str, seen: str
+    chat: OpenChat, memory: Memory, hostile: tuple[str, str]
 ) -> None:
+    text, seen = hostile
     async with chat(ScriptedModel([text])) as c:
         await c.say("go")
         await c.until(lambda: "1 token" in c.screen() or "tokens written" in c.screen())
