@@ -62,27 +62,7 @@ def reply(
     generator closed, the model dead. Raises what :meth:`ChatModel.stream` raises.
     """
     text = ask.message.text if ask.message.text.strip() else ask.message.attachments[:ASKED_CHARACTERS]
-    question = read_question(text)
-    found = recall.find(question)
-    notes: list[Note] = []
-    evidence: tuple[Evidence, ...] = ()
-    needs: tuple[Requirement, ...] = ()
-    rule: Draft | None = None
-    attached = bool(ask.message.attachments)
-    asks_memory = not attached and recall.asks_memory(text)
-    if found.relevant():
-        rule = draft(question, found.parts)
-        notes = make_notes(found.sentences, rule)
-        used = {note.sentence.message.id for note in notes}
-        evidence = tuple(item for item in found.evidence if item.message.id in used)
-        needs = () if attached else recall.required(text, evidence, rule.sources)
-        if asks_memory:
-            needs = met_by_draft(needs, question, rule)
-    elif asks_memory:
-        needs = recall.required(text, found.evidence)
-    by_rule = rule if asks_memory else None
-    if by_rule is None:
-        notes, evidence = with_pinned(notes, evidence, recall.pinned(text))
+    by_rule, notes, evidence, needs = _from_memory(text, recall, attached=bool(ask.message.attachments))
     if notes:
         taken(recall.ledger, evidence)
         yield Recalled(evidence, needs)
@@ -108,6 +88,26 @@ def reply(
     if body and stored is None:
         reason = UNCHANGED
     yield Replied(stored, written.citations, written.stopped, recall.ledger, reason, needs)
+
+
+def _from_memory(
+    text: str, recall: Recall, *, attached: bool
+) -> tuple[Draft | None, list[Note], tuple[Evidence, ...], tuple[Requirement, ...]]:
+    """What memory has on a text: the rule's answer if it asks for one, notes, evidence, requirements."""
+    question = read_question(text)
+    found = recall.find(question)
+    asks_memory = not attached and recall.asks_memory(text)
+    if not found.relevant():
+        needs = recall.required(text, found.evidence) if asks_memory else ()
+        return None, *with_pinned((), (), recall.pinned(text)), needs
+    rule = draft(question, found.parts)
+    notes = make_notes(found.sentences, rule)
+    used = {note.sentence.message.id for note in notes}
+    evidence = tuple(item for item in found.evidence if item.message.id in used)
+    needs = () if attached else recall.required(text, evidence, rule.sources)
+    if asks_memory:
+        return rule, notes, evidence, met_by_draft(needs, question, rule)
+    return None, *with_pinned(notes, evidence, recall.pinned(text)), needs
 
 
 def _freely(
