@@ -72,7 +72,7 @@ async def test_a_fact_is_pinned_in_the_layers_of_its_session_and_marked(
 ) -> None:
     async with chat(ScriptedModel()) as c:
         await c.pilot.press("f3")
-        await c.on_screen("1 sessions, 2 messages")
+        await c.on_screen("1 session, 2 messages")
         await c.pilot.press("enter")
         await c.until(lambda: isinstance(c.app.screen, LayerView))
         await c.pilot.press("1")
